@@ -1,0 +1,76 @@
+"""Fixtures for every test: nothing leaks from one test into the next, and where shared data lies."""
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# Written by libraries at import, once, and harmless: everything else is a leak.
+_LIBRARY_VARIABLES = {
+    *("PYTEST_CURRENT_TEST", "PYTEST_VERSION", "HYPOTHESIS_DATABASE_FILE"),
+    *("KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"),
+    *("TF2_BEHAVIOR", "TPU_ML_PLATFORM"),
+}
+# Threads that libraries keep for the whole life of the process.
+_LIBRARY_THREADS = ("tqdm", "pt_", "ThreadPoolExecutor", "asyncio", "IPythonHistory", "Dummy")
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The repository's root."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Real data sets that may not be copied into the project; the test skips where they are absent."""
+    folder = Path(os.environ.get("LAUNCHER_SHARED_DATA", ROOT.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"no shared data sets at {folder}; LAUNCHER_SHARED_DATA may name another folder")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def nothing_leaks() -> Iterator[None]:
+    """Fail a test that leaves an environment variable, a thread, a process group or a folder change."""
+    variables, threads, folder = dict(os.environ), set(threading.enumerate()), Path.cwd()
+    yield
+    leaks = [*_changed_variables(variables), *_new_threads(threads), *_process_group()]
+    if Path.cwd() != folder:
+        os.chdir(folder)
+        leaks.append("the working directory")
+    assert not leaks, f"left behind: {', '.join(leaks)}"
+
+
+def _changed_variables(before: dict[str, str]) -> Iterator[str]:
+    names = {name for name in before.keys() | os.environ.keys() if before.get(name) != os.environ.get(name)}
+    for name in sorted(names - _LIBRARY_VARIABLES):
+        _restore(name, before.get(name))
+        yield f"variable {name}"
+
+
+def _restore(name: str, value: str | None) -> None:
+    if value is None:
+        del os.environ[name]
+    else:
+        os.environ[name] = value
+
+
+def _new_threads(before: set[threading.Thread]) -> Iterator[str]:
+    for thread in set(threading.enumerate()) - before:
+        thread.join(timeout=0 if thread.daemon else 1)  # one that is ending is no leak
+        if thread.is_alive() and not thread.daemon and not thread.name.startswith(_LIBRARY_THREADS):
+            yield f"thread {thread.name}"
+
+
+def _process_group() -> Iterator[str]:
+    """Looked up without importing torch: most tests never do."""
+    distributed = sys.modules.get("torch.distributed")
+    if distributed and distributed.is_available() and distributed.is_initialized():
+        distributed.destroy_process_group()
+        yield "a process group"
