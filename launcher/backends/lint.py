@@ -1,0 +1,235 @@
+"""Read a person's DeepSpeed JSON or Accelerate YAML and say what its own parser would not.
+
+Unknown, misplaced and removed keys are errors that name the right place; a file name that
+contradicts the stage inside is a warning. The effective stage is always stated.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError
+
+from launcher.backends.file_keys import ACCELERATE_BLOCKS, DS_BLOCKS, DS_OTHER_NAMES, DS_REMOVED
+from launcher.errors import BadValue, Problem, RecipeError, UnknownSetting
+from launcher.registry import nearest
+
+
+@dataclass(frozen=True, kw_only=True)
+class DsFile:
+    """A DeepSpeed JSON that passed: its content, its effective stage, the backend it stands for."""
+
+    path: Path
+    config: dict[str, Any] = field(hash=False)
+    stage: int
+    backend: str
+    notices: tuple[str, ...]
+
+
+def read_ds_file(path: Path) -> DsFile:
+    """The file as a DsFile. Raises RecipeError carrying every problem found in it."""
+    text = _read(path, wanted="a DeepSpeed JSON, as in ds_configs/")
+    config = _parse_json(path, text)
+    problems = [*_wrong_keys(path, text, config, "", DS_BLOCKS)]
+    if problems:
+        raise UnknownSetting(problems)
+    stage = ds_stage(config, str(path))
+    backend = _backend_name(config, stage, str(path))
+    notices = (f"{path}: ZeRO stage {stage}, backend {backend}", *_name_against_stage(path, stage))
+    return DsFile(path=path, config=config, stage=stage, backend=backend, notices=notices)
+
+
+def read_accelerate_file(path: Path) -> dict[str, Any]:
+    """An Accelerate YAML as plain types. Raises RecipeError carrying every problem found in it."""
+    text = _read(path, wanted="an Accelerate YAML, as in accelerate_configs/")
+    try:
+        config = YAML(typ="safe", pure=True).load(text)
+    except MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise _unreadable(f"{path}:{line}", "is not YAML", str(error.problem)) from error
+    if not isinstance(config, dict):
+        raise _unreadable(str(path), "is not a mapping", "key: value lines are needed")
+    problems = [*_wrong_keys(path, text, config, "", ACCELERATE_BLOCKS), *_flat_beside_file(path, config)]
+    if problems:
+        raise UnknownSetting(problems)
+    return config
+
+
+def ds_stage(config: Mapping[str, Any], where: str) -> int:
+    """The stage that DeepSpeed will use. Raises BadValue for one that is not 1, 2 or 3."""
+    zero = config.get("zero_optimization", {})
+    stage = int(zero) if isinstance(zero, bool) else zero.get("stage", 0)
+    if isinstance(stage, str) and stage.isdigit():
+        stage = int(stage)
+    if isinstance(stage, bool) or stage not in (1, 2, 3):
+        raise BadValue(
+            Problem(
+                where=f"{where}: zero_optimization.stage",
+                what=f"the stage is {stage!r}, which divides nothing",
+                right="1 (states), 2 (and gradients) or 3 (and parameters); without ZeRO: multi_gpu",
+                type='"zero_optimization": {"stage": 2}',
+            )
+        )
+    return int(stage)
+
+
+def unknown_ds_fields(fields: list[str], where: str) -> list[Problem]:
+    """Keys of a `deepspeed_config` block that Accelerate accepts without knowing them."""
+    known = ACCELERATE_BLOCKS["deepspeed_config"] | {"mixed_precision"}
+    return [_unknown(where, name, known) for name in fields if name and name not in known]
+
+
+def _read(path: Path, wanted: str) -> str:
+    if not path.is_file():
+        raise BadValue(
+            Problem(where=str(path), what="there is no such file", right=wanted, type=f"ls {path.parent}")
+        )
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise _unreadable(str(path), "is not UTF-8 text", str(error.reason)) from error
+
+
+def _parse_json(path: Path, text: str) -> dict[str, Any]:
+    try:
+        config = json.loads(text, object_pairs_hook=_once)
+    except json.JSONDecodeError as error:
+        raise _unreadable(f"{path}:{error.lineno}", "is not JSON", error.msg) from error
+    except _TwiceError as error:
+        raise _unreadable(str(path), f"has the key '{error}' twice", "each key once") from error
+    if not isinstance(config, dict):
+        raise _unreadable(str(path), "is not a JSON object", '{"zero_optimization": ...} is needed')
+    return config
+
+
+class _TwiceError(Exception):
+    """A key that stands twice in one JSON object."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    seen: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in seen:
+            raise _TwiceError(key)
+        seen[key] = value
+    return seen
+
+
+def _unreadable(where: str, what: str, detail: str) -> RecipeError:
+    return BadValue(Problem(where=where, what=f"the file {what}", right=detail, type="mend the file"))
+
+
+def _wrong_keys(
+    path: Path, text: str, config: Mapping[str, Any], block: str, blocks: Mapping[str, frozenset[str]]
+) -> Iterator[Problem]:
+    known = blocks[block]
+    for key, value in config.items():
+        inner = f"{block}.{key}" if block else str(key)
+        if str(key) not in known:
+            yield _explain(_place(path, text, str(key)), str(key), block, inner, blocks)
+        elif inner in blocks and isinstance(value, Mapping):
+            yield from _wrong_keys(path, text, value, inner, blocks)
+        elif inner in blocks and not _is_accepted_scalar(inner, value):
+            yield _not_a_block(_place(path, text, str(key)), inner, value)
+
+
+def _is_accepted_scalar(block: str, value: Any) -> bool:
+    return value is None or (block == "zero_optimization" and isinstance(value, bool))
+
+
+def _place(path: Path, text: str, key: str) -> str:
+    """`file:line` of the first line that has the key."""
+    pattern = re.compile(rf"""(^|[\s{{,"']){re.escape(key)}["']?\s*:""")
+    for number, line in enumerate(text.splitlines(), start=1):
+        if pattern.search(line):
+            return f"{path}:{number}"
+    return str(path)
+
+
+def _explain(where: str, key: str, block: str, inner: str, blocks: Mapping[str, frozenset[str]]) -> Problem:
+    if blocks is DS_BLOCKS and inner in DS_REMOVED:
+        return Problem(
+            where=where,
+            what=f"{inner} was removed from DeepSpeed",
+            right=DS_REMOVED[inner],
+            type=f"remove {key}",
+        )
+    if (homes := [name for name, keys in blocks.items() if key in keys and name != block]) and len(homes) < 3:
+        return _misplaced(where, key, block, homes)
+    return _unknown(where, inner, blocks[block])
+
+
+def _misplaced(where: str, key: str, block: str, homes: list[str]) -> Problem:
+    names = " or ".join(home or "the top level" for home in homes)
+    home = homes[0]
+    return Problem(
+        where=where,
+        what=f"{key} stands {f'in {block}' if block else 'at the top level'}, where it is ignored or refused",
+        right=f"it belongs under {names}",
+        type=f'"{home.split(".")[-1]}": {{"{key}": ...}}' if home else f'"{key}": ... at the top level',
+    )
+
+
+def _unknown(where: str, name: str, known: frozenset[str]) -> Problem:
+    leaf = name.rsplit(".", 1)[-1]
+    close = DS_OTHER_NAMES.get(leaf) or nearest(leaf, known)
+    return Problem(
+        where=where,
+        what=f"unknown key '{name}'",
+        right=f"did you mean {close}?" if close else "a key that its parser knows",
+        type=str(close) if close else f"remove {leaf}",
+    )
+
+
+def _not_a_block(where: str, block: str, value: Any) -> Problem:
+    return Problem(
+        where=where,
+        what=f"{block} is {value!r}, not a block",
+        right="a block of keys",
+        type=f'"{block.split(".")[-1]}": {{...}}',
+    )
+
+
+def _flat_beside_file(path: Path, config: Mapping[str, Any]) -> Iterator[Problem]:
+    """Accelerate refuses these beside a JSON, with a traceback that does not name the file."""
+    block = config.get("deepspeed_config")
+    if not isinstance(block, Mapping) or "deepspeed_config_file" not in block:
+        return
+    kept = {"deepspeed_config_file", "zero3_init_flag", "deepspeed_multinode_launcher"}
+    wrong = [key for key in block if key not in kept]
+    for key in [*wrong, *(key for key in ("mixed_precision",) if key in config)]:
+        yield Problem(
+            where=str(path),
+            what=f"{key} stands beside deepspeed_config_file",
+            right="the JSON and the recipe own this value",
+            type=f"remove {key}",
+        )
+
+
+def _backend_name(config: Mapping[str, Any], stage: int, where: str) -> str:
+    """`zero<stage>`, with `_offload` or `_nvme` where states or parameters leave the card."""
+    zero = config.get("zero_optimization")
+    zero = zero if isinstance(zero, dict) else {}
+    blocks = [zero.get(name) for name in ("offload_optimizer", "offload_param")]
+    devices = {block.get("device", "none") for block in blocks if isinstance(block, dict)}
+    unknown = devices - {"none", "cpu", "nvme"}
+    if unknown:
+        raise BadValue(
+            Problem(
+                where=f"{where}: zero_optimization",
+                what=f"unknown offload device {', '.join(map(repr, sorted(map(str, unknown))))}",
+                right="none, cpu or nvme",
+                type='"device": "cpu"',
+            )
+        )
+    return f"zero{stage}" + ("_nvme" if "nvme" in devices else "_offload" if "cpu" in devices else "")
+
+
+def _name_against_stage(path: Path, stage: int) -> Iterator[str]:
+    match = re.search(r"(?:zero|stage)[_-]?([0-3])", path.stem.lower())
+    if match and int(match.group(1)) != stage:
+        yield f"warning: {path.name} is named for stage {match.group(1)}, but the stage inside is {stage}"

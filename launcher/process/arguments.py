@@ -1,0 +1,162 @@
+"""What may stand behind `run.py`: its own options, and `key=value` for the recipe.
+
+One reader for every starter and for `launcher run`. Not argparse: it would take an unknown option's
+value for a positional, and abbreviate. `--key value`, `--key=value` and `key=value` mean the same.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from launcher.errors import BadValue, Conflict, Problem, UnknownSetting
+from launcher.facts import RunArguments
+from launcher.registry import nearest
+
+QUICKSTART = "quickstart"
+WITH_VALUE = ("recipe", "ds", "backend", "name", "plan", "output_dir")
+USAGE = """usage: run.py [--recipe NAME|FILE] [--ds FILE] [--backend NAME] [--name NAME]
+              [--resume [auto|PATH] | --new] [--output_dir DIR] [--plan FILE] [key=value ...]
+
+Start it with python, accelerate launch, torchrun or deepspeed. Without --recipe: quickstart.
+`key=value`, `--key value` and `--key=value` override the recipe; `launcher cat NAME` shows its keys."""
+
+
+@dataclass
+class _Reader:
+    """The words still to read, and what was found so far."""
+
+    words: list[str]
+    options: dict[str, str] = field(default_factory=dict)
+    overrides: list[str] = field(default_factory=list)
+    new: bool = False
+    wants_help: bool = False
+
+
+class HelpWanted(Exception):  # noqa: N818 (not an error: a person asked)
+    """Raised for `--help`; its text is the usage."""
+
+
+def parse(argv: Sequence[str]) -> RunArguments:
+    """The words after `run.py` as RunArguments. Raises RecipeError for what cannot be meant."""
+    reader = read(argv)
+    return RunArguments(
+        recipe=reader.options.get("recipe", QUICKSTART),
+        recipe_was_given="recipe" in reader.options,
+        ds=reader.options.get("ds"),
+        backend=reader.options.get("backend"),
+        name=reader.options.get("name"),
+        resume=reader.options.get("resume"),
+        new=reader.new,
+        plan=reader.options.get("plan"),
+        output_dir=reader.options.get("output_dir"),
+        overrides=tuple(reader.overrides),
+    )
+
+
+def read(argv: Sequence[str]) -> "_Reader":
+    """The words sorted into options and overrides."""
+    reader = _Reader(list(argv))
+    while reader.words:
+        _read_word(reader, reader.words.pop(0))
+    if reader.wants_help:
+        raise HelpWanted(USAGE)
+    if reader.new and "resume" in reader.options:
+        raise Conflict(
+            Problem(
+                what="--resume and --new were both given",
+                right="--resume continues the run in its folder, --new starts over",
+                type="one of the two",
+            )
+        )
+    return reader
+
+
+def _read_word(reader: _Reader, word: str) -> None:
+    if word in ("-h", "--help"):
+        reader.wants_help = True
+    elif word.startswith("--"):
+        name, equals, value = word[2:].partition("=")
+        _read_option(reader, name.replace("-", "_"), value if equals else None)
+    elif "=" in word and not word.startswith(("-", "=")):
+        reader.overrides.append(word)
+    else:
+        raise _stray(word, reader)
+
+
+def _read_option(reader: _Reader, name: str, value: str | None) -> None:
+    if name == "local_rank":  # torchrun's and deepspeed's; LOCAL_RANK in the environment says the same
+        _value(reader, name, value)
+    elif name == "new" and value is None:
+        reader.new = True
+    elif name == "resume":
+        reader.options["resume"] = _optional_value(reader, value, default="auto")
+    elif name in WITH_VALUE:
+        reader.options[name] = _value(reader, name, value)
+    else:
+        _refuse_misspelt(name)
+        reader.overrides.append(f"{name}={_value(reader, name, value)}")
+
+
+def _value(reader: _Reader, name: str, value: str | None) -> str:
+    if value is not None:
+        return value
+    if reader.words and not reader.words[0].startswith("--"):
+        return reader.words.pop(0)
+    raise BadValue(
+        Problem(what=f"--{name} needs a value", right="a value behind the name", type=f"--{name} VALUE")
+    )
+
+
+def _optional_value(reader: _Reader, value: str | None, default: str) -> str:
+    if value is not None:
+        return value
+    if reader.words and not reader.words[0].startswith("-") and "=" not in reader.words[0]:
+        return reader.words.pop(0)
+    return default
+
+
+def _refuse_misspelt(name: str) -> None:
+    """An option of ours with a slip, told apart from a recipe's key by knowing the recipe's keys."""
+    close = nearest(name, (*WITH_VALUE, "resume", "new"))
+    if close is None or "." in name or not _is_slip(name, close) or name in _recipe_keys():
+        return
+    raise UnknownSetting(
+        Problem(
+            what=f"unknown option --{name}",
+            right=f"did you mean --{close}?",
+            type=f"--{close}",
+        )
+    )
+
+
+def _is_slip(name: str, close: str) -> bool:
+    """The same letters in another order, or one letter more or less."""
+    if sorted(name) == sorted(close):
+        return True
+    shorter, longer = sorted((name, close), key=len)
+    if len(shorter) == len(longer):
+        return sum(a != b for a, b in zip(name, close, strict=True)) == 1
+    cuts = (longer[:index] + longer[index + 1 :] for index in range(len(longer)))
+    return len(longer) == len(shorter) + 1 and shorter in cuts
+
+
+def _recipe_keys() -> frozenset[str]:
+    """Leaf names of the recipe; the schema is loaded only when a slip is suspected."""
+    from launcher.options import Options
+    from launcher.recipe.schema import Recipe
+
+    names: set[str] = set(Recipe.model_fields)
+    for item in Recipe.model_fields.values():
+        if isinstance(item.annotation, type) and issubclass(item.annotation, Options):
+            names |= set(item.annotation.model_fields)
+    return frozenset(names)
+
+
+def _stray(word: str, reader: _Reader) -> UnknownSetting:
+    type_instead = f"--recipe {word}" if "recipe" not in reader.options else f"key={word}"
+    return UnknownSetting(
+        Problem(
+            what=f"'{word}' is neither an option nor key=value",
+            right="a recipe is named with --recipe, a setting as key=value",
+            type=type_instead,
+        )
+    )
