@@ -1,0 +1,203 @@
+"""Token rows as padded tensors: the micro batches of a global step, and the batches of an evaluation."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
+
+from launcher.data.order import RowOrder, cut, spread
+from launcher.data.ragged import Int64, positions
+from launcher.data.tokens import TokenStore
+from launcher.facts import StepSettings
+
+IGNORED = -100
+Batch = dict[str, Tensor]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """One global step as one rank sees it.
+
+    `num_targets`, `num_rows` and `num_tokens` (without padding) count the whole global step over all
+    ranks. `epoch` is how many passes over the rows are done once this step is.
+    """
+
+    step: int
+    epoch: float
+    micro_batches: list[Batch]
+    num_targets: int
+    num_rows: int
+    num_tokens: int
+
+    def pin_memory(self) -> "Window":
+        """The same in page-locked memory; called by the loader's pinning thread."""
+        pinned = [
+            {name: tensor.pin_memory() for name, tensor in batch.items()} for batch in self.micro_batches
+        ]
+        return replace(self, micro_batches=pinned)
+
+
+def collate(
+    store: TokenStore, rows: Int64, pad_token_id: int, pad_to_multiple_of: int | None = None
+) -> Batch:
+    """Those rows, padded on the right to the longest of them: input_ids, attention_mask, labels.
+
+    Labels are class ids [rows], or ids [rows, length] with -100 where not trained, not shifted. What is
+    padding is known by position, never by id: an end token stays a target where it is also the pad.
+    Without rows: one row of padding that no loss counts.
+    """
+    if not len(rows):
+        return _nothing(store, pad_token_id, pad_to_multiple_of)
+    lengths = store.offsets[rows + 1] - store.offsets[rows]
+    width = _width(int(lengths.max()), pad_to_multiple_of, store.max_length)
+    filled = np.arange(width) < lengths[:, None]
+    flat = positions(store.offsets[rows], lengths)
+    ids = np.full(filled.shape, pad_token_id, dtype=np.int64)
+    ids[filled] = store.input_ids[flat]
+    batch = {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(filled.astype(np.int64))}
+    labels = _labels(store, rows, flat, filled)
+    return batch if labels is None else batch | {"labels": torch.from_numpy(labels)}
+
+
+def _labels(store: TokenStore, rows: Int64, flat: Int64, filled: Any) -> Int64 | None:
+    if store.task == "classification":
+        return None if store.labels is None else store.labels[rows]
+    targets = store.input_ids[flat].astype(np.int64)
+    labels = np.full(filled.shape, IGNORED, dtype=np.int64)
+    labels[filled] = targets if store.trained is None else np.where(store.trained[flat], targets, IGNORED)
+    return labels
+
+
+def _nothing(store: TokenStore, pad_token_id: int, pad_to_multiple_of: int | None) -> Batch:
+    """A rank without rows still runs the step. The mask is 1: a fully masked row may turn into NaN."""
+    shape = (1, _width(2, pad_to_multiple_of, store.max_length))
+    empty = {
+        "input_ids": torch.full(shape, pad_token_id),
+        "attention_mask": torch.ones(shape, dtype=torch.int64),
+    }
+    return empty | {"labels": torch.full(shape[:1] if store.task == "classification" else shape, IGNORED)}
+
+
+def _width(longest: int, multiple: int | None, max_length: int) -> int:
+    """`longest`, rounded up, but not beyond what the model can take."""
+    rounded = -(-longest // (multiple or 1)) * (multiple or 1)
+    return max(longest, min(rounded, max_length))
+
+
+class _Windows(Dataset[Window]):
+    """Global steps by their number, for one rank."""
+
+    def __init__(
+        self,
+        store: TokenStore,
+        order: RowOrder,
+        settings: StepSettings,
+        rank: int,
+        pad_token_id: int,
+        pad_to_multiple_of: int | None,
+    ) -> None:
+        self.store, self.order, self.settings, self.rank = store, order, settings, rank
+        self.padding = (pad_token_id, pad_to_multiple_of)
+        self.lengths = store.lengths
+
+    def __getitem__(self, step: int) -> Window:
+        rows = self.order.window(step)
+        mine = cut(rows, self.lengths, self.settings, self.rank)
+        return Window(
+            step=step,
+            epoch=(step + 1) / self.order.steps_per_epoch,
+            micro_batches=[collate(self.store, part, *self.padding) for part in mine],
+            num_targets=int(self.store.num_targets[rows].sum()),
+            num_rows=len(rows),
+            num_tokens=int(self.lengths[rows].sum()),
+        )
+
+
+def windows(
+    store: TokenStore,
+    order: RowOrder,
+    settings: StepSettings,
+    rank: int,
+    start_step: int,
+    num_steps: int,
+    pad_token_id: int,
+    num_workers: int = 0,
+    pin_memory: bool = False,
+    pad_to_multiple_of: int | None = None,
+) -> Iterator[Window]:
+    """The steps `start_step` to `start_step + num_steps - 1`, collated ahead by `num_workers` processes.
+
+    Nothing is drawn from the global generator. Closing the iterator early ends its processes.
+    """
+    steps = range(start_step, start_step + num_steps)
+    dataset = _Windows(store, order, settings, rank, pad_token_id, pad_to_multiple_of)
+    if num_workers:
+        yield from _ahead(dataset, steps, num_workers, pin_memory)
+        return
+    for step in steps:
+        window = dataset[step]
+        yield window.pin_memory() if pin_memory else window
+
+
+def _ahead(dataset: _Windows, steps: range, num_workers: int, pin_memory: bool) -> Iterator[Window]:
+    loader: DataLoader[Window] = DataLoader(
+        dataset,
+        batch_size=None,
+        sampler=steps,
+        num_workers=num_workers,
+        collate_fn=_as_it_is,
+        pin_memory=pin_memory,
+        # Without its own generator every new iterator draws from the global one and shifts dropout.
+        generator=torch.Generator(),
+        multiprocessing_context="fork",
+    )
+    with _quiet_fork():
+        iterator = iter(loader)
+    try:
+        yield from iterator
+    finally:
+        del iterator
+
+
+def _as_it_is(window: Any) -> Any:
+    return window
+
+
+@contextmanager
+def _quiet_fork() -> Iterator[None]:
+    """Workers only pad: the tokenizer library need not warn that its threads do not survive a fork."""
+    name = "TOKENIZERS_PARALLELISM"
+    before = os.environ.get(name)
+    os.environ.setdefault(name, "true")
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+
+
+def eval_batches(
+    store: TokenStore,
+    batch_size: int,
+    rank: int,
+    num_ranks: int,
+    pad_token_id: int,
+    pad_to_multiple_of: int | None = None,
+    pin_memory: bool = False,
+) -> Iterator[tuple[Int64, Batch]]:
+    """(row ids, batch) of this rank, longest rows first; over all ranks each row exactly once.
+
+    Every rank gets the same number of batches. One without rows has no row ids and a row of padding.
+    """
+    every = np.arange(len(store), dtype=np.int64)
+    for rows in spread(every, store.lengths, batch_size, rank, num_ranks):
+        batch = collate(store, rows, pad_token_id, pad_to_multiple_of)
+        if pin_memory:
+            batch = {name: tensor.pin_memory() for name, tensor in batch.items()}
+        yield rows, batch

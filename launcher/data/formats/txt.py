@@ -1,0 +1,21 @@
+"""txt: every line is a row with one column, `text`. Blank lines stay, for the layout to judge."""
+
+from pathlib import Path
+
+from launcher.data.format import FORMATS, Format
+from launcher.data.table import Table
+
+
+def read_txt(text: str, path: Path) -> Table:
+    r"""One row a line; only \n, \r\n and \r end a line."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n")
+    return Table(
+        columns=("text",),
+        rows=[{"text": line} for line in lines],
+        lines=list(range(1, len(lines) + 1)),
+        path=path,
+        is_prose=True,
+    )
+
+
+FORMATS.register("txt", Format(name="txt", summary="one text a line", suffixes=(".txt",), read=read_txt))

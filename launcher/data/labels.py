@@ -1,0 +1,191 @@
+"""Labels to class ids, checked on the host: an id outside the classes kills a GPU's context later."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from launcher.data.findings import Findings, excerpt
+from launcher.data.ragged import Int64
+from launcher.data.table import Table
+from launcher.errors import DataError, Problem
+from launcher.registry import nearest
+
+_WHOLE = re.compile(r"[-+]?\d+")
+_FLOAT = re.compile(r"[-+]?(\d+\.\d*|\.\d+|\d+)([eE][-+]?\d+)?|[-+]?(nan|inf(inity)?)", re.IGNORECASE)
+# Numbers that stand for "no label" in many data sets; taken as such where they are far from the others.
+_MARKERS = (-100, -999, 99, 255, 999, 9999)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelMap:
+    """Label names in the order of their ids.
+
+    `written`: how a file writes them. `names` as they are; `numbers`, whole numbers whose text is the
+    name; `ids`, the class ids themselves.
+    """
+
+    names: tuple[str, ...]
+    written: Literal["names", "numbers", "ids"]
+
+    def ids(self, table: Table, column: str, rows: Sequence[int]) -> Int64:
+        """Class ids of those rows. Raises DataError naming the first line of every wrong label."""
+        words = words_of(table, column, rows)
+        known = {name: number for number, name in enumerate(self.names)}
+        if self.written == "ids":
+            known = {str(number): number for number in range(len(self.names))}
+        if self.written != "names":
+            words = [_as_number(word) for word in words]
+        wrong = _first_rows([(word, row) for word, row in zip(words, rows, strict=True) if word not in known])
+        if wrong:
+            raise DataError([self._wrong(table, column, word, *found) for word, found in wrong.items()][:20])
+        return np.fromiter((known[word] for word in words), dtype=np.int64, count=len(words))
+
+    def _wrong(self, table: Table, column: str, word: str, row: int, count: int) -> Problem:
+        first = f"first at {table.path.name}:{table.lines[row]}, {count:,} rows"
+        listed = ", ".join(self.names[:20])
+        what, right = f"label '{word}' is not a class of the training rows ({first})", f"one of: {listed}"
+        typed = f"mend the label, or data.labels=[{listed}, {word}]"
+        if self.written == "ids":
+            top = len(self.names) - 1
+            what, right = f"{word} is outside 0..{top} ({first})", f"ids 0..{top} for the classes {listed}"
+            typed = (
+                "count from 0 in the file" if word == str(top + 1) else "mend the label, or more data.labels"
+            )
+            what += "; the ids look as if counted from 1" if word == str(top + 1) else ""
+        elif close := nearest(word, [name.lower() for name in self.names]):
+            right += f" (nearest: {close})"
+        return Problem(where=f"{table.where(row)}  {column}", what=what, right=right, type=typed)
+
+
+def words_of(table: Table, column: str, rows: Sequence[int]) -> list[str]:
+    """The labels as words. Raises DataError for missing ones and for what cannot name a class."""
+    findings = Findings(table.path)
+    words = []
+    for row in rows:
+        value = table.rows[row].get(column)
+        word = _word(value)
+        if word is None:
+            findings.add(_no_label(table, column, row, value))
+        words.append(word or "")
+    findings.raise_any()
+    return words
+
+
+def _word(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return str(value)
+    return value.strip() or None if isinstance(value, str) else None
+
+
+def _no_label(table: Table, column: str, row: int, value: Any) -> Problem:
+    missing = value is None or value == "" or isinstance(value, str)
+    return Problem(
+        where=f"{table.where(row)}  {column}",
+        what="the label is missing" if missing else f"the label is not one word or number: {excerpt(value)}",
+        right="a class in every row",
+        type="fill the label in, or remove the row",
+    )
+
+
+def _as_number(word: str) -> str:
+    return str(int(word)) if _WHOLE.fullmatch(word) else word
+
+
+def _first_rows(pairs: Sequence[tuple[str, int]]) -> dict[str, tuple[int, int]]:
+    """Each word's first row and its count."""
+    found: dict[str, tuple[int, int]] = {}
+    for word, row in pairs:
+        first, count = found.get(word, (row, 0))
+        found[word] = (first, count + 1)
+    return found
+
+
+def learn_labels(
+    table: Table, column: str, rows: Sequence[int], names: tuple[str, ...] | None
+) -> tuple[LabelMap, tuple[str, ...]]:
+    """The classes: those that the recipe names, or those of the training rows; and what to say of them."""
+    words = words_of(table, column, rows)
+    distinct = _first_rows(list(zip(words, rows, strict=True)))
+    if names is not None:
+        return _named(names, distinct)
+    _refuse_floats(table, column, distinct)
+    _refuse_too_many(table, column, distinct, len(rows))
+    if all(_WHOLE.fullmatch(word) for word in distinct):
+        return _numbered(table, column, distinct)
+    found = tuple(sorted(distinct))
+    return LabelMap(names=found, written="names"), (
+        f"{len(found)} classes, sorted by name: {_listed(found)}",
+    )
+
+
+def _named(names: tuple[str, ...], distinct: dict[str, tuple[int, int]]) -> tuple[LabelMap, tuple[str, ...]]:
+    if any(word in names for word in distinct) or not all(map(_WHOLE.fullmatch, distinct)):
+        unused = [name for name in names if name not in distinct]
+        notice = (f"no training row has the label {', '.join(unused)}",) if unused else ()
+        return LabelMap(names=names, written="names"), notice
+    return LabelMap(names=names, written="ids"), (f"the labels are ids of: {_listed(names)}",)
+
+
+def _numbered(
+    table: Table, column: str, distinct: dict[str, tuple[int, int]]
+) -> tuple[LabelMap, tuple[str, ...]]:
+    values = sorted({int(word) for word in distinct})
+    for marker in _MARKERS:
+        if marker in values and marker - 1 not in values and marker + 1 not in values and len(values) > 2:
+            raise DataError(_marker(table, column, marker, distinct))
+    found = tuple(str(value) for value in values)
+    shifted = values != list(range(len(values)))
+    said = f"{len(found)} classes, by number: {_listed(found)}"
+    return LabelMap(names=found, written="numbers"), (f"{said}; ids count from 0" if shifted else said,)
+
+
+def _listed(names: Sequence[str]) -> str:
+    pairs = [f"{number} = {name}" for number, name in enumerate(names[:20])]
+    return ", ".join(pairs) + (f" ... {len(names)} in all" if len(names) > 20 else "")
+
+
+def _refuse_floats(table: Table, column: str, distinct: dict[str, tuple[int, int]]) -> None:
+    floats = [word for word in distinct if _FLOAT.fullmatch(word) and not _WHOLE.fullmatch(word)]
+    if not floats or not all(map(_FLOAT.fullmatch, distinct)):
+        return
+    row, _ = distinct[floats[0]]
+    raise DataError(
+        Problem(
+            where=f"{table.where(row)}  {column}",
+            what=f"the label {floats[0]} is a fraction, not a class ({len(distinct):,} different values)",
+            right="whole numbers or names",
+            type=f"another column (data.columns.label), or classes in '{column}': 1 instead of 1.0",
+        )
+    )
+
+
+def _refuse_too_many(table: Table, column: str, distinct: dict[str, tuple[int, int]], num_rows: int) -> None:
+    if 2 <= len(distinct) <= max(100, num_rows // 2):
+        return
+    many = len(distinct) > 1
+    raise DataError(
+        Problem(
+            where=f"{table.path}  {column}",
+            what=f"'{column}' holds {len(distinct):,} different {'labels' if many else 'label'} "
+            f"in {num_rows:,} rows" + ("; it looks like a text or an id" if many else ""),
+            right="two classes or more, each with several rows",
+            type="another column: data.columns.label=COLUMN",
+        )
+    )
+
+
+def _marker(table: Table, column: str, marker: int, distinct: dict[str, tuple[int, int]]) -> Problem:
+    row, count = next(found for word, found in distinct.items() if int(word) == marker)
+    rest = sorted({int(word) for word in distinct} - {marker})
+    return Problem(
+        where=f"{table.where(row)}  {column}",
+        what=f"{marker} is outside {rest[0]}..{rest[-1]} (first at {table.path.name}:{table.lines[row]}, "
+        f"{count:,} rows): it looks like a mark for 'no label'",
+        right="a class in every row",
+        type="remove those rows, or name every class: data.labels=[...]",
+    )

@@ -1,0 +1,17 @@
+"""A text and its class."""
+
+from launcher.data.layout import LAYOUTS, Layout, Role
+
+_TEXTS = ("texts", "sentence", "utterance", "review", "content", "comment", "tweet", "document", "snippet")
+_LABELS = ("labels", "class", "category", "emotion", "sentiment", "target", "rating", "stars")
+
+LAYOUTS.register(
+    "text_label",
+    Layout(
+        name="text_label",
+        summary="a text and its class",
+        task="classification",
+        roles=(Role(name="text", aliases=_TEXTS), Role(name="label", aliases=_LABELS, kind="label")),
+        complete=(("text",),),
+    ),
+)

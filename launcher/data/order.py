@@ -1,0 +1,88 @@
+"""Which rows make up which global step, and how one step's rows are cut over ranks and micro batches.
+
+The order is a function of the seed and the epoch alone: no state, no global generator, so that every
+process and every resumed run sees the same rows.
+"""
+
+import math
+
+import numpy as np
+
+from launcher.data.ragged import Int64
+from launcher.facts import StepSettings
+
+# Windows sorted together. Larger: less padding; smaller: more mixing of short and long rows over an epoch.
+_WINDOWS_PER_BLOCK = 512
+
+
+class RowOrder:
+    """The rows of every global step, epoch after epoch, each row exactly once an epoch."""
+
+    def __init__(
+        self, lengths: Int64, global_batch_size: int, seed: int, group_by_length: bool = True
+    ) -> None:
+        """`lengths` in tokens of all rows; `global_batch_size` rows make a step, over all ranks."""
+        assert len(lengths) > 0, "no rows to put in order"
+        self.lengths = lengths
+        self.global_batch_size = global_batch_size
+        self.seed = seed
+        self.group_by_length = group_by_length
+        self._epoch = -1
+        self._rows = np.zeros(0, dtype=np.int64)
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Steps in one pass over the rows, a short last one included."""
+        return math.ceil(len(self.lengths) / self.global_batch_size)
+
+    def window(self, step: int) -> Int64:
+        """The rows of a global step, counted from 0; epochs follow one another, their last may be short."""
+        epoch, place = divmod(step, self.steps_per_epoch)
+        if epoch != self._epoch:
+            self._rows = self._order(epoch)
+            self._epoch = epoch
+        start = place * self.global_batch_size
+        return self._rows[start : start + self.global_batch_size]
+
+    def _order(self, epoch: int) -> Int64:
+        random = np.random.default_rng([self.seed, epoch])
+        rows = random.permutation(len(self.lengths)).astype(np.int64)
+        return self._grouped(rows, random) if self.group_by_length else rows
+
+    def _grouped(self, rows: Int64, random: np.random.Generator) -> Int64:
+        """Sort large blocks of the permuted rows by length, then shuffle the windows.
+
+        The rows left over for a short last window stay a random draw: taken from the sorted end they
+        would be the longest rows, in every epoch.
+        """
+        num_windows = len(rows) // self.global_batch_size
+        whole, rest = np.split(rows, [num_windows * self.global_batch_size])
+        if not num_windows:
+            return rows
+        windows = whole.reshape(num_windows, self.global_batch_size)
+        blocks = np.array_split(windows, math.ceil(num_windows / _WINDOWS_PER_BLOCK))
+        ordered = np.concatenate([self._by_length(block.reshape(-1)) for block in blocks])
+        shuffled = random.permutation(ordered.reshape(windows.shape))
+        return np.concatenate([shuffled.reshape(-1), rest])
+
+    def _by_length(self, rows: Int64) -> Int64:
+        return rows[np.argsort(self.lengths[rows], kind="stable")]
+
+
+def cut(rows: Int64, lengths: Int64, settings: StepSettings, rank: int) -> list[Int64]:
+    """This rank's micro batches of one step: the same number on every rank, together exactly `rows`.
+
+    Rows of like length stand together, the longest first; the ranks' n-th micro batches are neighbours
+    in length, and the ranks take turns in getting the longer one. A short window gives fewer or smaller
+    micro batches; where there are fewer rows than ranks, some are empty.
+    """
+    return spread(rows, lengths, settings.micro_batch_size, rank, settings.num_ranks)
+
+
+def spread(rows: Int64, lengths: Int64, batch_size: int, rank: int, num_ranks: int) -> list[Int64]:
+    """Rows over ranks in batches of at most `batch_size`, as `cut` describes. `lengths` are of all rows."""
+    num_batches = math.ceil(len(rows) / (batch_size * num_ranks))
+    longest_first = rows[np.argsort(-lengths[rows], kind="stable")]
+    parts = np.array_split(longest_first, max(1, num_batches * num_ranks))
+    places = [rank if turn % 2 == 0 else num_ranks - 1 - rank for turn in range(num_batches)]
+    return [parts[turn * num_ranks + place] for turn, place in enumerate(places)]

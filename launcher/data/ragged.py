@@ -1,0 +1,68 @@
+"""Rows of unequal length in two flat arrays: the values one after another, and where each row starts."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+Bool = npt.NDArray[np.bool_]
+
+
+def offsets_of(lengths: Int64) -> Int64:
+    """Where each row starts, and the end of the last: int64[rows + 1]."""
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+def positions(starts: Int64, lengths: Int64) -> Int64:
+    """The flat positions of rows that begin at `starts`, one row after another, without a loop."""
+    shifts = starts - offsets_of(lengths)[:-1]
+    return np.repeat(shifts, lengths) + np.arange(int(lengths.sum()), dtype=np.int64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ragged:
+    """`values` of all rows, `offsets` of rows + 1 entries."""
+
+    values: Int32
+    offsets: Int64
+
+    @classmethod
+    def of(cls, values: Int32, lengths: Int64) -> "Ragged":
+        """From the flat values and the rows' lengths."""
+        return cls(values=values, offsets=offsets_of(lengths))
+
+    @classmethod
+    def from_lists(cls, rows: Sequence[Sequence[int]]) -> "Ragged":
+        """From one list a row."""
+        lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
+        flat = chain.from_iterable(rows)
+        return cls.of(np.fromiter(flat, dtype=np.int32, count=int(lengths.sum())), lengths)
+
+    @classmethod
+    def join(cls, parts: Iterable["Ragged"]) -> "Ragged":
+        """The rows of all parts, in order."""
+        listed = list(parts)
+        values = [part.values for part in listed] or [np.zeros(0, dtype=np.int32)]
+        lengths = [part.lengths for part in listed] or [np.zeros(0, dtype=np.int64)]
+        return cls.of(np.concatenate(values), np.concatenate(lengths))
+
+    @property
+    def lengths(self) -> Int64:
+        """Values in each row."""
+        return np.diff(self.offsets)
+
+    @property
+    def starts(self) -> Int64:
+        """Where each row begins in `values`."""
+        return self.offsets[:-1]
+
+    def take(self, rows: Int64) -> "Ragged":
+        """Those rows only, in that order."""
+        lengths = self.lengths[rows]
+        return Ragged.of(self.values[positions(self.starts[rows], lengths)], lengths)
