@@ -1,0 +1,23 @@
+# Each target wraps one short script in scripts/, which can be called without make as well.
+.PHONY: quickstart quickstart-lm test lint configs bench help
+
+help:            ## this list
+	@grep -E '^[a-z-]+: +##' Makefile | sed 's/: *##/:/'
+
+quickstart:      ## set up .venv and fine-tune the default recipe
+	@bash scripts/quickstart.sh quickstart
+
+quickstart-lm:   ## the same with a small language model and LoRA
+	@bash scripts/quickstart.sh quickstart_lm
+
+test:            ## set up .venv and run every test
+	@bash scripts/test.sh
+
+lint:            ## ruff, mypy, import layers
+	@bash scripts/lint.sh
+
+configs:         ## write ds_configs/ and accelerate_configs/ again
+	@environment=$$(bash scripts/setup.sh test) && "$$environment/bin/python" -m launcher.backends.render
+
+bench:           ## the benchmarks: minutes to an hour
+	@bash scripts/bench.sh
