@@ -65,7 +65,8 @@ class TrainingOptions(Options):
     max_steps: int | None = Field(None, ge=1, description="Stop after this many optimizer steps.")
     learning_rate: float = Field(5e-5, gt=0, description="Highest learning rate.")
     lr_reference_batch_size: Rows | None = Field(
-        None, description="Batch for which learning_rate was chosen; lr_scaling carries it to global_batch_size."
+        None,
+        description="Batch for which learning_rate was chosen; lr_scaling carries it to global_batch_size.",
     )
     lr_scaling: Literal["none", "linear", "sqrt"] = Field(
         "none", description="How the rate grows with the batch: x k or x sqrt(k)."
@@ -79,16 +80,22 @@ class TrainingOptions(Options):
     max_grad_norm: float = Field(1.0, ge=0, description="Gradient norm is clipped here; 0: never.")
     optim: Literal["adamw_torch_fused", "adamw_torch"] = Field("adamw_torch_fused", description="Optimizer.")
     seed: int = Field(42, ge=0, description="Seed of order, dropout and new weights.")
-    precision: Precision = Field("auto", description="Arithmetic of the step; auto: bf16 where the card has it.")
+    precision: Precision = Field(
+        "auto", description="Arithmetic of the step; auto: bf16 where the card has it."
+    )
     tf32: bool | Literal["auto"] = Field("auto", description="TF32 for fp32 products, on cards that have it.")
     activation_checkpointing: bool = Field(False, description="Recompute activations: less memory, slower.")
     loss_chunk_bytes: int | None = Field(
         None, ge=1, description="Most bytes of logits at once (causal LM); none: all of them."
     )
     logging_steps: Rows = Field(10, description="Steps between two log lines.")
-    eval_steps: Interval = Field(None, description="Interval between evaluations; the end is always evaluated.")
+    eval_steps: Interval = Field(
+        None, description="Interval between evaluations; the end is always evaluated."
+    )
     save_steps: Interval = Field(None, description="Interval between checkpoints.")
     save_total_limit: Rows | None = Field(2, description="Checkpoints kept; the best one is never deleted.")
-    metric_for_best_model: str | None = Field(None, description="Evaluation metric that chooses the best model.")
+    metric_for_best_model: str | None = Field(
+        None, description="Evaluation metric that chooses the best model."
+    )
     load_best_model_at_end: bool = Field(False, description="Export the best checkpoint instead of the last.")
     resume_from_checkpoint: str | None = Field(None, description="auto, or a checkpoint folder.")

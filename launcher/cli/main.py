@@ -1,0 +1,92 @@
+"""The `launcher` command: finds the verb's module in this folder, and turns errors into exit codes.
+
+A verb is a module beside this one with `SUMMARY`, `add_arguments(parser)` and `run(args) -> int`. Only the
+verb that was typed is imported.
+"""
+
+import argparse
+import importlib
+import os
+import pkgutil
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from launcher import __version__
+from launcher.errors import LauncherError, Problem, UnknownSetting
+
+EXIT_INTERRUPTED = 130
+_ORDER = ("ls", "cat", "cp", "check", "plan", "compile", "rehearse", "prepare", "run", "doctor")
+
+
+def verbs() -> list[str]:
+    """The names of all verbs: the daily ones in the order of work, then the others."""
+    names = [module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)])]
+    known = [name for name in names if name != "main" and not name.startswith("_")]
+    return sorted(known, key=lambda name: (_ORDER.index(name) if name in _ORDER else len(_ORDER), name))
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one verb. Errors for people go to stderr as text; the exit code says what kind."""
+    arguments = sys.argv[1:] if argv is None else argv
+    try:
+        return _dispatch(arguments)
+    except LauncherError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader went away (`launcher ls | head`); nothing more can be flushed to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _dispatch(arguments: list[str]) -> int:
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(overview())
+        return 0
+    if arguments[0] in ("--version", "-V"):
+        print(f"launcher {__version__}")
+        return 0
+    verb = _verb(arguments[0])
+    parser = argparse.ArgumentParser(
+        prog=f"launcher {arguments[0]}", description=verb.SUMMARY, allow_abbrev=False
+    )
+    verb.add_arguments(parser)
+    code = int(verb.run(parser.parse_args(arguments[1:])))
+    sys.stdout.flush()
+    return code
+
+
+def _verb(name: str) -> ModuleType:
+    if name in verbs():
+        return importlib.import_module(f"launcher.cli.{name}")
+    from launcher.registry import nearest  # difflib is only worth its time on a mistake
+
+    raise UnknownSetting(
+        Problem(
+            what=f"unknown verb '{name}'",
+            right=f"one of: {', '.join(verbs())}",
+            type=f"launcher {nearest(name, verbs()) or '--help'}",
+        )
+    )
+
+
+def overview() -> str:
+    """The help: every verb with its summary."""
+    modules = {name: importlib.import_module(f"launcher.cli.{name}") for name in verbs()}
+    width = max(map(len, modules), default=0)
+    lines = [f"  {name:{width}}  {module.SUMMARY}" for name, module in modules.items()]
+    return "\n".join(
+        [
+            "usage: launcher VERB ...",
+            "",
+            "One fine-tuning recipe, compiled to Accelerate or DeepSpeed, on one card or many.",
+            "",
+            *lines,
+            "",
+            "launcher VERB --help tells more about one verb. Start with: launcher ls",
+        ]
+    )

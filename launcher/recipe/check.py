@@ -1,0 +1,117 @@
+"""All that can be told about a recipe before it is planned: its values, its rules, its data files."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from launcher.data.format import FORMATS
+from launcher.errors import LauncherError, Problem, RecipeError
+from launcher.recipe.build import value_at
+from launcher.recipe.library import is_shipped
+from launcher.recipe.load import LoadedRecipe, load_recipe
+from launcher.recipe.paths import candidates
+from launcher.recipe.provenance import Origin, shown
+from launcher.registry import nearest
+
+DATA_KEYS = ("data.train_file", "data.eval_file")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """What a check found. `only_data`: the recipe itself is sound, its files are not there."""
+
+    name: str
+    path: str = ""
+    problems: tuple[Problem, ...] = ()
+    notices: tuple[str, ...] = ()
+    only_data: bool = False
+
+
+def check(name_or_file: str, overrides: Sequence[str] = ()) -> Findings:
+    """Load a recipe and look at its files. Problems are given back, not raised."""
+    try:
+        loaded = load_recipe(name_or_file, overrides)
+    except RecipeError as error:
+        return Findings(name=name_or_file, problems=error.problems)
+    files = {key: _missing(loaded, key) for key in DATA_KEYS}
+    brought = [key for key, found in files.items() if found and to_be_brought(loaded, key)]
+    problems = [problem for key, found in files.items() if key not in brought for problem in found]
+    notices = [*loaded.notices, *_bring_your_own(loaded, brought)]
+    return Findings(
+        name=name_or_file,
+        path=str(loaded.path),
+        problems=tuple(problems),
+        notices=tuple(notices),
+        only_data=bool(problems),
+    )
+
+
+def data_problems(loaded: LoadedRecipe) -> list[Problem]:
+    """Every data file that is missing or of no known format, the places where it was sought named."""
+    return [problem for key in DATA_KEYS for problem in _missing(loaded, key)]
+
+
+def to_be_brought(loaded: LoadedRecipe, key: str) -> bool:
+    """Whether a shipped recipe says where its file is to be had, and nobody has named another one."""
+    origin = loaded.origins[key]
+    return loaded.recipe.data.source is not None and bool(origin.file) and is_shipped(Path(origin.file))
+
+
+def _missing(loaded: LoadedRecipe, key: str) -> Iterator[Problem]:
+    text, origin = value_at(loaded.recipe, tuple(key.split("."))), loaded.origins[key]
+    if text is None:
+        return
+    path = Path(text)
+    if not (path.is_absolute() and path.exists()):
+        yield _not_found(loaded, key, text, origin)
+    elif not path.is_file():
+        yield Problem(
+            where=origin.place(),
+            what=f"{key}: {shown(path)} is a folder",
+            right="one file",
+            type=f"{key}=FILE",
+        )
+    elif path.suffix.lower() not in suffixes():
+        close = nearest(path.suffix, suffixes())
+        yield Problem(
+            where=origin.place(),
+            what=f"{key}: '{path.suffix}' is no known format",
+            right=f"one of: {', '.join(suffixes())}",
+            type=f"{key}={path.stem}{close or suffixes()[0]}",
+        )
+
+
+def suffixes() -> list[str]:
+    """The endings of files that can be read."""
+    return [suffix for known in FORMATS for suffix in known.suffixes]
+
+
+def _not_found(loaded: LoadedRecipe, key: str, text: str, origin: Origin) -> Problem:
+    base = Path(origin.file) if origin.file else Path.cwd() / "command line"
+    tried = ", ".join(shown(place) for place in candidates(text, base))
+    source = loaded.recipe.data.source
+    return Problem(
+        where=origin.place(),
+        what=f"{key}: there is no file '{text}'; sought: {tried}",
+        right=f"a file of one of the formats {', '.join(suffixes())}"
+        + (f"; get it from {source}" if source else ""),
+        type=f"{key}=FILE",
+    )
+
+
+def _bring_your_own(loaded: LoadedRecipe, keys: Sequence[str]) -> list[str]:
+    if not keys:
+        return []
+    typed = " ".join(f"{key}=FILE" for key in keys)
+    return [f"{loaded.name}: bring your own data, from {loaded.recipe.data.source}; then type {typed}"]
+
+
+def check_all(names: Sequence[str], overrides: Sequence[str] = ()) -> list[Findings]:
+    """Check several recipes; a name that is not known is a finding like any other."""
+    found: list[Findings] = []
+    for name in names:
+        try:
+            found.append(check(name, overrides))
+        except LauncherError as error:
+            found.append(Findings(name=name, problems=error.problems))
+    return found

@@ -1,0 +1,51 @@
+"""Files that a recipe names: sought beside it, in the working directory, beside the shipped recipes."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from launcher.recipe.library import folder
+from launcher.recipe.provenance import Leaf
+
+PATH_KEYS = (
+    ("data", "train_file"),
+    ("data", "eval_file"),
+    ("model", "model_name_or_path"),
+    ("training", "resume_from_checkpoint"),
+)
+
+
+def candidates(text: str, recipe_path: Path) -> list[Path]:
+    """Every place where the file may lie, the preferred one first, each once."""
+    path = Path(text).expanduser()
+    if path.is_absolute():
+        return [path]
+    places = [recipe_path.resolve().parent / path, Path.cwd() / path, folder() / path]
+    return list(dict.fromkeys(Path(str(place)) for place in places))
+
+
+def resolve(text: str, recipe_path: Path) -> Path:
+    """The file's absolute path; the preferred place where it exists nowhere."""
+    places = candidates(text, recipe_path)
+    return next((place for place in places if _exists(place)), places[0])
+
+
+def place(leaf: Leaf) -> Leaf:
+    """The leaf with its file's absolute path, sought from where the value was written.
+
+    What exists nowhere stays as it is: a hub id, or a file that the person still has to bring.
+    """
+    if leaf.path not in PATH_KEYS or not isinstance(leaf.value, str) or leaf.value in ("", "auto"):
+        return leaf
+    written_in = Path(leaf.origin.file) if leaf.origin.file else Path.cwd() / "command line"
+    places = candidates(leaf.value, written_in)
+    if leaf.path[0] != "data":
+        places = [each for each in places if each.parent != folder() and each.is_dir()]
+    found = next((each for each in places if _exists(each)), None)
+    return replace(leaf, value=str(found)) if found else leaf
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False

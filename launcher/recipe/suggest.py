@@ -1,0 +1,80 @@
+"""What an unknown key probably means: the same name in another section, or the nearest name."""
+
+from launcher.errors import Problem
+from launcher.recipe.aliases import ALIASES
+from launcher.recipe.keys import PIECES, fields_of, known, options_of, sections
+from launcher.recipe.provenance import Leaf
+from launcher.registry import nearest
+
+
+def as_typed(leaf: Leaf, path: tuple[str, ...]) -> str:
+    """The line or argument to type for the value of `leaf` under another key."""
+    raw = leaf.raw if isinstance(leaf.raw, str) else str(leaf.raw).replace("'", "")
+    if leaf.origin.kind in ("command line", "starter"):
+        return f"{'.'.join(path)}={raw}"
+    return f"{path[-1]}: {raw}" if len(path) == 1 else f"{path[0]}: {{{': '.join([path[-1], raw])}}}"
+
+
+def unknown_key(leaf: Leaf, piece: str | None = None) -> Problem:
+    """The finding for a key that no section has, or that this section's piece has not."""
+    other = _other_piece(leaf, piece)
+    if other:
+        return other
+    meant = _meant(leaf.path)
+    right = f"{'.'.join(meant)} is the nearest key" if meant else _all_keys(leaf.path)
+    if meant and meant[-1] == leaf.path[-1]:
+        right = (
+            f"{leaf.path[-1]} belongs to {meant[0]}: {'.'.join(meant)}"
+            if len(meant) > 1
+            else f"{meant[0]} stands by itself"
+        )
+    return Problem(
+        where=leaf.origin.place(),
+        what=f"{leaf.key}: unknown key '{leaf.path[-1]}'",
+        right=right,
+        type=as_typed(leaf, meant) if meant else "launcher cat quickstart",
+    )
+
+
+def _other_piece(leaf: Leaf, piece: str | None) -> Problem | None:
+    section = leaf.path[0]
+    if section not in PIECES or leaf.path not in known() or piece is None:
+        return None
+    choice = PIECES[section][0]
+    owners = [
+        each.model_fields[choice].default
+        for each in options_of(section)
+        if leaf.path[-1] in each.model_fields
+    ]
+    return Problem(
+        where=leaf.origin.place(),
+        what=f"{leaf.key}: {section} '{piece}' has no {leaf.path[-1]}",
+        right=f"{section}.{choice} {' or '.join(owners)} has it",
+        type=f"{section}.{choice}={owners[0]}"
+        if leaf.origin.kind == "command line"
+        else f"{choice}: {owners[0]}",
+    )
+
+
+def _meant(path: tuple[str, ...]) -> tuple[str, ...] | None:
+    """The known path that an unknown one most probably means."""
+    name = path[-1].replace("-", "_")
+    same = [each for each in known() if each[-1] == name]
+    if same:
+        return same[0]
+    if len(path) > 1 and (close := nearest(name, fields_of(path[0]) if path[0] in sections() else ())):
+        return (path[0], close)
+    names = {each[-1]: each for each in known()} | {
+        other: tuple(alias.key.split(".")) for other, alias in ALIASES.items()
+    }
+    names |= {section: (section,) for section in sections()}
+    close = nearest(name, names)
+    return names[close] if close else None
+
+
+def _all_keys(path: tuple[str, ...]) -> str:
+    section = path[0]
+    if len(path) > 1 and section in sections():
+        return f"keys of {section}: {', '.join(fields_of(section))}"
+    tops = dict.fromkeys(each[0] for each in known())
+    return f"sections and keys: extends, {', '.join(tops)}"
