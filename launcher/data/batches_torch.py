@@ -1,6 +1,7 @@
 """Token rows as padded tensors: the micro batches of a global step, and the batches of an evaluation."""
 
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -77,11 +78,11 @@ def _labels(store: TokenStore, rows: Int64, flat: Int64, filled: Any) -> Int64 |
 def _nothing(store: TokenStore, pad_token_id: int, pad_to_multiple_of: int | None) -> Batch:
     """A rank without rows still runs the step. The mask is 1: a fully masked row may turn into NaN."""
     shape = (1, _width(2, pad_to_multiple_of, store.max_length))
-    empty = {
-        "input_ids": torch.full(shape, pad_token_id),
-        "attention_mask": torch.ones(shape, dtype=torch.int64),
-    }
-    return empty | {"labels": torch.full(shape[:1] if store.task == "classification" else shape, IGNORED)}
+    ids, mask = torch.full(shape, pad_token_id), torch.ones(shape, dtype=torch.int64)
+    batch = {"input_ids": ids, "attention_mask": mask}
+    if store.task == "classification":
+        return batch if store.labels is None else batch | {"labels": torch.full(shape[:1], IGNORED)}
+    return batch | {"labels": torch.full(shape, IGNORED)}
 
 
 def _width(longest: int, multiple: int | None, max_length: int) -> int:
@@ -156,6 +157,7 @@ def _ahead(dataset: _Windows, steps: range, num_workers: int, pin_memory: bool) 
         # Without its own generator every new iterator draws from the global one and shifts dropout.
         generator=torch.Generator(),
         multiprocessing_context="fork",
+        worker_init_fn=_leave_interrupts_to_the_rank,
     )
     with _quiet_fork():
         iterator = iter(loader)
@@ -163,6 +165,11 @@ def _ahead(dataset: _Windows, steps: range, num_workers: int, pin_memory: bool) 
         yield from iterator
     finally:
         del iterator
+
+
+def _leave_interrupts_to_the_rank(worker: int) -> None:
+    """Ctrl-C reaches the whole group; the rank decides when its workers end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _as_it_is(window: Any) -> Any:

@@ -12,7 +12,7 @@ from launcher.data.ragged import Int64
 from launcher.facts import StepSettings
 
 # Windows sorted together. Larger: less padding; smaller: more mixing of short and long rows over an epoch.
-_WINDOWS_PER_BLOCK = 512
+_WINDOWS_PER_BLOCK = 256
 
 
 class RowOrder:
@@ -73,7 +73,7 @@ def cut(rows: Int64, lengths: Int64, settings: StepSettings, rank: int) -> list[
     """This rank's micro batches of one step: the same number on every rank, together exactly `rows`.
 
     Rows of like length stand together, the longest first; the ranks' n-th micro batches are neighbours
-    in length, and the ranks take turns in getting the longer one. A short window gives fewer or smaller
+    in length, and the rank with the fewest tokens so far gets the longer one. A short window gives fewer or smaller
     micro batches; where there are fewer rows than ranks, some are empty.
     """
     return spread(rows, lengths, settings.micro_batch_size, rank, settings.num_ranks)
@@ -81,8 +81,15 @@ def cut(rows: Int64, lengths: Int64, settings: StepSettings, rank: int) -> list[
 
 def spread(rows: Int64, lengths: Int64, batch_size: int, rank: int, num_ranks: int) -> list[Int64]:
     """Rows over ranks in batches of at most `batch_size`, as `cut` describes. `lengths` are of all rows."""
-    num_batches = math.ceil(len(rows) / (batch_size * num_ranks))
+    num_turns = math.ceil(len(rows) / (batch_size * num_ranks))
     longest_first = rows[np.argsort(-lengths[rows], kind="stable")]
-    parts = np.array_split(longest_first, max(1, num_batches * num_ranks))
-    places = [rank if turn % 2 == 0 else num_ranks - 1 - rank for turn in range(num_batches)]
-    return [parts[turn * num_ranks + place] for turn, place in enumerate(places)]
+    parts = np.array_split(longest_first, max(1, num_turns * num_ranks))
+    loads = np.zeros(num_ranks)
+    mine = []
+    for turn in range(num_turns):
+        together = parts[turn * num_ranks : (turn + 1) * num_ranks]
+        # The rank with the least to do so far gets the longest rows of this turn.
+        takers = np.argsort(loads, kind="stable")
+        loads[takers] += [int(lengths[part].sum()) for part in together]
+        mine.append(together[int(np.flatnonzero(takers == rank)[0])])
+    return mine

@@ -4,7 +4,7 @@ import math
 
 
 def perplexity(loss_sum: float, num_tokens: int) -> float:
-    """exp of the mean loss a token; infinite where that is beyond a float, NaN without tokens."""
+    """Exp of the mean loss a token; infinite where that is beyond a float, NaN without tokens."""
     if not num_tokens:
         return math.nan
     mean = loss_sum / num_tokens
