@@ -1,4 +1,4 @@
-"""What the set-up decides on pretended machines: Pythons of a few lines stand on PATH and note what they hear.
+"""Set-up on pretended machines: Pythons of a few lines stand on PATH and note what they are told.
 
 The set-up itself is what every fresh clone runs before these tests, so installing is tried there.
 """

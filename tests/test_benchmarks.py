@@ -1,0 +1,72 @@
+"""The arithmetic behind the benchmarks: a bound that is too good would make every claim worthless."""
+
+import importlib.util
+import json
+import math
+import random
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def paired(root: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("benchmarks_paired", root / "benchmarks/paired.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_order_is_turned_round_in_every_other_pair(paired: ModuleType) -> None:
+    calls: list[str] = []
+
+    def measure(name: str, value: float) -> float:
+        calls.append(name)
+        return value
+
+    pairs = paired.alternate(lambda: measure("a", 1.0), lambda: measure("b", 2.0), num_pairs=3, num_warmups=1)
+    assert pairs == [(1.0, 2.0)] * 3
+    assert "".join(calls) == "ab" + "abbaab"
+
+
+def test_equal_ratios_have_no_spread(paired: ModuleType) -> None:
+    found = paired.ratio([(2.0, 4.0), (1.0, 2.0), (3.0, 6.0)])
+    assert (found.mean, found.lower_95, found.upper_95, found.median) == pytest.approx((0.5,) * 4)
+
+
+def test_the_bounds_are_those_of_students_t(paired: ModuleType) -> None:
+    """Logarithms -1, 0, 1: mean 0, deviation 1, t(0.95, 2) = 2.9200."""
+    found = paired.ratio([(math.exp(value), 1.0) for value in (-1.0, 0.0, 1.0)])
+    assert math.log(found.upper_95) == pytest.approx(2.91999 / math.sqrt(3), abs=1e-4)
+    assert math.log(found.lower_95) == pytest.approx(-2.91999 / math.sqrt(3), abs=1e-4)
+
+
+def test_the_lower_bound_is_wrong_about_one_time_in_twenty(paired: ModuleType) -> None:
+    draw = random.Random(0)
+    wrong = 0
+    for _ in range(600):
+        pairs = [(math.exp(draw.gauss(0.0, 0.1)), 1.0) for _ in range(8)]
+        wrong += paired.ratio(pairs).lower_95 > 1.0
+    assert 12 <= wrong <= 50
+
+
+def test_results_carry_hardware_versions_and_date(
+    paired: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paired, "RESULTS", tmp_path)
+    path = paired.save("speed", {"ratio": paired.ratio([(1.0, 2.0), (1.1, 2.0)])})
+    row = json.loads(path.read_text())
+    assert row["machine"]["versions"]["torch"] != "absent"
+    assert row["machine"]["cores"] >= 1
+    assert row["date"]
+    assert row["figures"]["ratio"]["num_pairs"] == 2
+
+
+def test_every_kept_result_says_where_it_comes_from(root: Path) -> None:
+    for path in (root / "benchmarks/results").glob("*.json"):
+        assert {"benchmark", "date", "machine", "figures"} <= json.loads(path.read_text()).keys(), path
