@@ -103,7 +103,7 @@ def _bring_your_own(loaded: LoadedRecipe, keys: Sequence[str]) -> list[str]:
     if not keys:
         return []
     typed = " ".join(f"{key}=FILE" for key in keys)
-    return [f"{loaded.name}: bring your own data, from {loaded.recipe.data.source}; then type {typed}"]
+    return [f"{loaded.name}: its data is yours to bring ({loaded.recipe.data.source}): type {typed}"]
 
 
 def check_all(names: Sequence[str], overrides: Sequence[str] = ()) -> list[Findings]:

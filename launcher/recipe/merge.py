@@ -11,6 +11,16 @@ from launcher.recipe.translate import Layer
 
 Leaves = dict[tuple[str, ...], Leaf]
 
+# What says where the parent's model or rows lie means nothing for another model or other rows.
+BELONGS_TO = {
+    ("model", "model_name_or_path"): (
+        ("model", "pip_package"),
+        ("model", "gguf_file"),
+        ("model", "revision"),
+    ),
+    ("data", "train_file"): (("data", "eval_file"),),
+}
+
 
 @dataclass(kw_only=True)
 class Merged:
@@ -31,6 +41,8 @@ def merge(layers: Iterable[Layer]) -> Merged:
         merged.accumulation += layer.accumulation
         for section in PIECES:
             _switch(section, layer, merged)
+        for path in BELONGS_TO:
+            _replace(path, layer, merged)
         merged.leaves |= layer.leaves
     for section in PIECES:
         _refuse_foreign(section, merged)
@@ -52,6 +64,18 @@ def _switch(section: str, layer: Layer, merged: Merged) -> None:
         keys = ", ".join(leaf.path[-1] for leaf in dropped)
         what = f"{section}.{choice} is {chosen.value} here: {keys} of the parent left out"
         merged.notices.append(f"{chosen.origin.place()}  {what}")
+
+
+def _replace(path: tuple[str, ...], layer: Layer, merged: Merged) -> None:
+    """Drop what belonged to the inherited model or rows when others are named, and say so."""
+    new, old = layer.leaves.get(path), merged.leaves.get(path)
+    if new is None or old is None or new.value == old.value:
+        return
+    inherited = [key for key in BELONGS_TO[path] if key in merged.leaves and key not in layer.leaves]
+    for key in inherited:
+        dropped = merged.leaves.pop(key)
+        what = f"{dropped.key}: {dropped.raw} belongs to {old.raw}, left out"
+        merged.notices.append(f"{new.origin.place()}  {what}")
 
 
 def _refuse_foreign(section: str, merged: Merged) -> None:

@@ -259,7 +259,7 @@ def emulated_bf16(given: Given) -> Iterator[str]:
     story = f"training.precision: {card.name} ({card.architecture}) has no bf16 units"
     place = given.at("training.precision")
     if training.precision == "bf16":
-        yield f"{place}  {story}: fp16 with loss scaling is used; for emulation type precision=bf16-emulated"
+        yield f"{place}  {story}: a run on it stops; type precision=auto (fp16), or bf16-emulated (slow)"
     if training.precision == "bf16-emulated":
         yield f"{place}  {story}: emulation is several times slower than fp16"
     if training.tf32 is True:
@@ -312,7 +312,7 @@ def batch_left_to_the_default(given: Given) -> Iterator[str]:
     ):
         key = "training.per_device_train_batch_size"
         size = training.global_batch_size
-        yield f"{given.at(key)}  {key}: a step has {size} rows over all cards, the default of global_batch_size"
+        yield f"{given.at(key)}  {key}: a step has {size} rows over all cards, by default"
 
 
 def micro_batch_above_the_batch(given: Given) -> Iterator[str]:
