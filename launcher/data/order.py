@@ -73,8 +73,8 @@ def cut(rows: Int64, lengths: Int64, settings: StepSettings, rank: int) -> list[
     """This rank's micro batches of one step: the same number on every rank, together exactly `rows`.
 
     Rows of like length stand together, the longest first; the ranks' n-th micro batches are neighbours
-    in length, and the rank with the fewest tokens so far gets the longer one. A short window gives fewer or smaller
-    micro batches; where there are fewer rows than ranks, some are empty.
+    in length, and the rank with the fewest tokens so far gets the longer one. A short window gives fewer
+    or smaller micro batches; where there are fewer rows than ranks, some are empty.
     """
     return spread(rows, lengths, settings.micro_batch_size, rank, settings.num_ranks)
 

@@ -8,9 +8,12 @@ from launcher.data.text_file import read_text
 from launcher.errors import DataError, Problem
 
 
-def read_rows(path: Path) -> Table:
-    """All rows of a file. Raises DataError for a file that is missing, empty, or not what its name says."""
-    text = read_text(path)
+def read_rows(path: Path, *, key: str = "data.train_file") -> Table:
+    """All rows of a file. Raises DataError for a file that is missing, empty, or not what its name says.
+
+    `key` is the recipe's key that names the file, for the message.
+    """
+    text = read_text(path, key=key)
     table = _format_of(path).read(text, path)
     if not table.rows:
         raise DataError(
@@ -18,7 +21,7 @@ def read_rows(path: Path) -> Table:
                 where=str(path),
                 what="the file has column names but no rows" if table.columns else "the file has no rows",
                 right="at least one row of data",
-                type="another file",
+                type=f"{key}=FILE",
             )
         )
     return table

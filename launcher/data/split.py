@@ -8,10 +8,10 @@ import numpy as np
 from launcher.data.examples import Examples
 from launcher.data.fill import Filler
 from launcher.data.labels import LabelMap, learn_labels
-from launcher.data.layout import Recognised, recognise
 from launcher.data.options import DataOptions
 from launcher.data.ragged import Int64
 from launcher.data.read import read_rows
+from launcher.data.recognise import Recognised, apply, recognise
 from launcher.data.table import Table
 from launcher.data.texts import Texts, complete_rows, documents, texts_of
 from launcher.errors import DataError, Problem
@@ -43,8 +43,8 @@ def read_splits(
     notices = [*table.notices, recognised.said(table), *train.notices, *said]
     held_out = None
     if eval_path is not None:
-        eval_table = read_rows(eval_path)
-        held_out = _Rows.of(eval_table, recognise(eval_table, _same(options, recognised), task), filler)
+        eval_table = read_rows(eval_path, key="data.eval_file")
+        held_out = _Rows.of(eval_table, apply(recognised, eval_table), filler)
         notices += [
             *eval_table.notices,
             f"{eval_path.name}: {len(eval_table.rows):,} rows",
@@ -61,11 +61,6 @@ def read_splits(
         label_names=labels.names if labels else (),
         notices=(*notices, *filler.notices(), *_without_effect(options, examples, evaluation)),
     )
-
-
-def _same(options: DataOptions, recognised: Recognised) -> DataOptions:
-    """The evaluation file is read as the training file was."""
-    return options.model_copy(update={"layout": recognised.layout.name, "columns": recognised.columns})
 
 
 def _learn(rows: "_Rows", options: DataOptions) -> tuple[LabelMap | None, tuple[str, ...]]:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from launcher.data.findings import Findings, excerpt
-from launcher.data.layout import Layout, Recognised
+from launcher.data.layout import Layout
+from launcher.data.recognise import Recognised
 from launcher.data.table import Table
 from launcher.errors import DataError, Problem
 
@@ -37,8 +38,8 @@ def _not_text(table: Table, row: int, column: str, value: Any) -> Problem:
     return Problem(
         where=f"{table.where(row)}  {column}",
         what=f"record {row + 1:,}, field '{column}' is {kind}: {excerpt(value)}",
-        right="text in quotes",
-        type=f'"{column}": "{excerpt(value)}"',
+        right="text in quotes, or null for none",
+        type=f'"{column}": "..."',
     )
 
 

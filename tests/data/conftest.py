@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
-WORDS = "the a cat dog sat on mat good bad film was very not funny and . , ! what is your name i am".split()
+_TEXT = "the a cat dog sat on mat good bad film was very not funny and . , ! what is your name i am"
+WORDS = _TEXT.split()
 CHAT = (
-    "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
+    "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n"
+    "{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 Write = Callable[[str, str | bytes], Path]

@@ -103,7 +103,7 @@ def _columns(header: Record, path: Path) -> tuple[str, ...]:
     line, names = header
     columns = tuple(name.strip() for name in names)
     where = f"{path}:{line}"
-    if any(_is_number(name) or len(name) > _LONGEST_NAME for name in columns):
+    if _looks_like_a_row(columns):
         raise DataError(
             Problem(
                 where=where,
@@ -123,6 +123,14 @@ def _columns(header: Record, path: Path) -> tuple[str, ...]:
             )
         )
     return columns
+
+
+def _looks_like_a_row(columns: tuple[str, ...]) -> bool:
+    """Numbers are no names, but for a data frame's own: 0, 1, 2 (and nothing over its index)."""
+    positions = {str(place) for place in range(len(columns))}
+    if all(name == "" or name in positions for name in columns):
+        return False
+    return any(_is_number(name) or len(name) > _LONGEST_NAME for name in columns)
 
 
 def _is_number(text: str) -> bool:

@@ -44,6 +44,8 @@ def read_json(text: str, path: Path) -> Table:
 
     reader(text, path, findings, keep)
     findings.raise_any()
+    if len(rows) == 1 and len(rows[0]) == 1 and _holds_rows(next(iter(rows[0].values()))):
+        raise DataError(_one_object(path, rows[0]))
     columns = tuple(dict.fromkeys(name for row in rows for name in row))
     return Table(columns=columns, rows=rows, lines=lines, path=path)
 
@@ -61,8 +63,8 @@ def _read_lines(text: str, path: Path, findings: Findings, keep: Keep) -> None:
         try:
             keep(_decode_whole(content), line, number)
         except ValueError as error:
-            if number == 1 and _is_one_value(text):
-                raise DataError(_one_object(path, text)) from None
+            if number == 1 and (whole := _whole_object(text)) is not None:
+                raise DataError(_one_object(path, whole)) from None
             findings.add(_unreadable(error, path, line, number, content))
 
 
@@ -116,12 +118,17 @@ def _skip(text: str, place: int) -> int:
     return _SPACE.match(text, place).end()  # type: ignore[union-attr]
 
 
-def _is_one_value(text: str) -> bool:
+def _holds_rows(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
+
+
+def _whole_object(text: str) -> dict[str, Any] | None:
+    """The file as one object over many lines, if it is one."""
     try:
-        json.loads(text)
+        value = json.loads(text)
     except ValueError:
-        return False
-    return True
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def _unreadable(error: ValueError, path: Path, line: int, number: int, content: str) -> Problem:
@@ -157,8 +164,7 @@ def _behind_array(path: Path, line: int, rest: str) -> Problem:
     )
 
 
-def _one_object(path: Path, text: str) -> Problem:
-    value = json.loads(text)
+def _one_object(path: Path, value: dict[str, Any]) -> Problem:
     lists = [name for name, inside in value.items() if isinstance(inside, list)]
     under = f", with a list under '{lists[0]}'" if lists else ""
     return Problem(
