@@ -20,15 +20,25 @@ Start it with python, accelerate launch, torchrun or deepspeed. Without --recipe
 `key=value`, `--key value` and `--key=value` override the recipe; `launcher cat NAME` shows its keys."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Grammar:
+    """The options that a command knows; `names_recipe` lets a bare word be the recipe."""
+
+    with_value: tuple[str, ...] = WITH_VALUE
+    flags: tuple[str, ...] = ("new",)
+    names_recipe: bool = False
+    usage: str = USAGE
+
+
 @dataclass
-class _Reader:
+class Reader:
     """The words still to read, and what was found so far."""
 
     words: list[str]
+    grammar: Grammar
     options: dict[str, str] = field(default_factory=dict)
     overrides: list[str] = field(default_factory=list)
-    new: bool = False
-    wants_help: bool = False
+    flags: set[str] = field(default_factory=set)
 
 
 class HelpWanted(Exception):  # noqa: N818 (not an error: a person asked)
@@ -37,7 +47,11 @@ class HelpWanted(Exception):  # noqa: N818 (not an error: a person asked)
 
 def parse(argv: Sequence[str]) -> RunArguments:
     """The words after `run.py` as RunArguments. Raises RecipeError for what cannot be meant."""
-    reader = read(argv)
+    return run_arguments(read(argv, Grammar()))
+
+
+def run_arguments(reader: Reader) -> RunArguments:
+    """What was read, without what only `launcher run` knows."""
     return RunArguments(
         recipe=reader.options.get("recipe", QUICKSTART),
         recipe_was_given="recipe" in reader.options,
@@ -45,21 +59,19 @@ def parse(argv: Sequence[str]) -> RunArguments:
         backend=reader.options.get("backend"),
         name=reader.options.get("name"),
         resume=reader.options.get("resume"),
-        new=reader.new,
+        new="new" in reader.flags,
         plan=reader.options.get("plan"),
         output_dir=reader.options.get("output_dir"),
         overrides=tuple(reader.overrides),
     )
 
 
-def read(argv: Sequence[str]) -> "_Reader":
-    """The words sorted into options and overrides."""
-    reader = _Reader(list(argv))
+def read(argv: Sequence[str], grammar: Grammar) -> Reader:
+    """The words sorted into options, flags and overrides. Raises HelpWanted for `--help`."""
+    reader = Reader(list(argv), grammar)
     while reader.words:
         _read_word(reader, reader.words.pop(0))
-    if reader.wants_help:
-        raise HelpWanted(USAGE)
-    if reader.new and "resume" in reader.options:
+    if "new" in reader.flags and "resume" in reader.options:
         raise Conflict(
             Problem(
                 what="--resume and --new were both given",
@@ -70,33 +82,35 @@ def read(argv: Sequence[str]) -> "_Reader":
     return reader
 
 
-def _read_word(reader: _Reader, word: str) -> None:
+def _read_word(reader: Reader, word: str) -> None:
     if word in ("-h", "--help"):
-        reader.wants_help = True
-    elif word.startswith("--"):
+        raise HelpWanted(reader.grammar.usage)
+    if word.startswith("--") and len(word) > 2:
         name, equals, value = word[2:].partition("=")
         _read_option(reader, name.replace("-", "_"), value if equals else None)
     elif "=" in word and not word.startswith(("-", "=")):
         reader.overrides.append(word)
+    elif reader.grammar.names_recipe and not word.startswith("-") and "recipe" not in reader.options:
+        reader.options["recipe"] = word
     else:
         raise _stray(word, reader)
 
 
-def _read_option(reader: _Reader, name: str, value: str | None) -> None:
+def _read_option(reader: Reader, name: str, value: str | None) -> None:
     if name == "local_rank":  # torchrun's and deepspeed's; LOCAL_RANK in the environment says the same
         _value(reader, name, value)
-    elif name == "new" and value is None:
-        reader.new = True
+    elif name in reader.grammar.flags and value is None:
+        reader.flags.add(name)
     elif name == "resume":
         reader.options["resume"] = _optional_value(reader, value, default="auto")
-    elif name in WITH_VALUE:
+    elif name in reader.grammar.with_value:
         reader.options[name] = _value(reader, name, value)
     else:
-        _refuse_misspelt(name)
+        _refuse_misspelt(name, reader.grammar)
         reader.overrides.append(f"{name}={_value(reader, name, value)}")
 
 
-def _value(reader: _Reader, name: str, value: str | None) -> str:
+def _value(reader: Reader, name: str, value: str | None) -> str:
     if value is not None:
         return value
     if reader.words and not reader.words[0].startswith("--"):
@@ -106,7 +120,7 @@ def _value(reader: _Reader, name: str, value: str | None) -> str:
     )
 
 
-def _optional_value(reader: _Reader, value: str | None, default: str) -> str:
+def _optional_value(reader: Reader, value: str | None, default: str) -> str:
     if value is not None:
         return value
     if reader.words and not reader.words[0].startswith("-") and "=" not in reader.words[0]:
@@ -114,9 +128,9 @@ def _optional_value(reader: _Reader, value: str | None, default: str) -> str:
     return default
 
 
-def _refuse_misspelt(name: str) -> None:
+def _refuse_misspelt(name: str, grammar: Grammar) -> None:
     """An option of ours with a slip, told apart from a recipe's key by knowing the recipe's keys."""
-    close = nearest(name, (*WITH_VALUE, "resume", "new"))
+    close = nearest(name, (*grammar.with_value, *grammar.flags, "resume"))
     if close is None or "." in name or not _is_slip(name, close) or name in _recipe_keys():
         return
     raise UnknownSetting(
@@ -151,8 +165,8 @@ def _recipe_keys() -> frozenset[str]:
     return frozenset(names)
 
 
-def _stray(word: str, reader: _Reader) -> UnknownSetting:
-    type_instead = f"--recipe {word}" if "recipe" not in reader.options else f"key={word}"
+def _stray(word: str, reader: Reader) -> UnknownSetting:
+    type_instead = f"key={word}" if "recipe" in reader.options else f"--recipe {word}"
     return UnknownSetting(
         Problem(
             what=f"'{word}' is neither an option nor key=value",

@@ -1,0 +1,184 @@
+"""`launcher run RECIPE`: check everything, start accelerate, torchrun or deepspeed, watch it to its end."""
+
+import argparse
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+
+from launcher.backends.lint import read_ds_file
+from launcher.backends.options import BACKENDS
+from launcher.errors import BadValue, Conflict, HardwareError, Problem
+from launcher.facts import RunArguments
+from launcher.hardware.limits import cores
+from launcher.process.arguments import WITH_VALUE, Grammar, HelpWanted, Reader, read, run_arguments
+from launcher.process.command import Chosen, Command, Start, choose_starter, starter_command
+from launcher.process.config_files import find_config
+from launcher.process.gpus import visible_gpus
+from launcher.process.ports import free_port
+from launcher.process.prepare import put_bin_first, require_cards
+from launcher.process.supervise import supervise
+from launcher.recipe.batch import solve
+from launcher.recipe.load import LoadedRecipe, load_recipe
+
+SUMMARY = "start a recipe on its backend, and watch it to its end"
+USAGE = """usage: launcher run RECIPE [--backend NAME | --ds FILE] [--gpus N] [--name NAME] [--starter NAME]
+                    [--resume [auto|PATH] | --new] [--output_dir DIR] [--dry-run] [key=value ...]
+
+--gpus N       processes, one a card (the recipe's hardware.gpus)
+--dry-run      print the starter's command line and stop
+--starter NAME accelerate, torchrun, deepspeed or python instead of the backend's preferred one"""
+COMMAND_VARIABLE = "LAUNCHER_COMMAND"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Take every word as it is: the reader that run.py uses also knows `--key value` of a recipe."""
+    parser.prefix_chars = "\0"
+    parser.add_argument("words", nargs="*")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Start the run and return its own exit code, whatever the starter made of it."""
+    grammar = Grammar(
+        with_value=(*WITH_VALUE, "gpus", "starter"),
+        flags=("new", "dry_run"),
+        names_recipe=True,
+        usage=USAGE,
+    )
+    try:
+        reader = read(args.words, grammar)
+    except HelpWanted as usage:
+        print(usage)
+        return 0
+    command = build(reader, os.environ)
+    if "dry_run" in reader.flags:
+        print(command.typed())
+        return 0
+    return _start(command, args.words)
+
+
+def build(reader: Reader, environ: Mapping[str, str]) -> Command:
+    """The command for what was typed, after every check that needs no torch. Raises LauncherError."""
+    arguments = run_arguments(reader)
+    if "recipe" not in reader.options:
+        raise BadValue(
+            Problem(
+                what="no recipe was named",
+                right="a name from `launcher ls`, or a file",
+                type="launcher run quickstart",
+            )
+        )
+    loaded, chosen = _choose(arguments, _num_processes(reader))
+    num_processes = loaded.recipe.hardware.gpus
+    cards = visible_gpus(environ) if loaded.recipe.hardware.device != "cpu" else ()
+    _check(loaded, chosen, num_processes, cards)
+    starter = choose_starter(chosen.backend, reader.options.get("starter"))
+    _one_process(starter, num_processes)
+    start = Start(
+        num_processes=num_processes,
+        port=free_port(),
+        num_threads=max(1, cores().amount // num_processes),
+        cards=cards,
+    )
+    return starter_command(chosen, starter=starter, start=start, words=rank_words(arguments))
+
+
+def rank_words(arguments: RunArguments) -> list[str]:
+    """What stands behind run.py: the recipe (a file by its path from here) and what was typed for it."""
+    words = ["--recipe", arguments.recipe]
+    words += ["--name", arguments.name] if arguments.name else []
+    words += ["--output_dir", arguments.output_dir] if arguments.output_dir else []
+    words += ["--resume", arguments.resume] if arguments.resume else []
+    words += ["--new"] if arguments.new else []
+    return [*words, *arguments.overrides]
+
+
+def _num_processes(reader: Reader) -> int | None:
+    text = reader.options.get("gpus")
+    if text is None:
+        return None
+    if text.isdigit() and int(text) > 0:
+        return int(text)
+    raise BadValue(
+        Problem(where="--gpus", what=f"'{text}' is no number of cards", right="1 or more", type="--gpus 2")
+    )
+
+
+def _choose(arguments: RunArguments, num_processes: int | None) -> tuple[LoadedRecipe, Chosen]:
+    """Load the recipe with what the command line decides about backend and cards."""
+    extra: dict[str, object] = {} if num_processes is None else {"hardware.gpus": num_processes}
+    named = _named_backend(arguments)
+    if named is not None:
+        extra["backend.name"] = named
+    loaded = load_recipe(arguments.recipe, arguments.overrides, extra=extra)
+    options = loaded.recipe.backend
+    backend = BACKENDS.get(options.name)
+    own = options != backend.options(name=options.name)
+    return loaded, Chosen(backend=backend, ds=arguments.ds, has_own_options=own)
+
+
+def _named_backend(arguments: RunArguments) -> str | None:
+    by_file = read_ds_file(find_config(arguments.ds)).backend if arguments.ds else None
+    named = BACKENDS.get(arguments.backend, "--backend").name if arguments.backend else None
+    if by_file and named and by_file != named:
+        raise Conflict(
+            Problem(
+                where=arguments.ds or "",
+                what=f"the file is for {by_file}, --backend says {named}",
+                right="one of the two",
+                type=f"--ds {arguments.ds}",
+            )
+        )
+    return BACKENDS.get(by_file, str(arguments.ds)).name if by_file else named
+
+
+def _check(loaded: LoadedRecipe, chosen: Chosen, num_processes: int, cards: tuple[str, ...]) -> None:
+    """Before anything starts: the card count, the backend's own limit, the batch on so many ranks."""
+    most = chosen.backend.max_ranks
+    if most is not None and num_processes > most:
+        raise Conflict(
+            Problem(
+                where="hardware.gpus",
+                what=f"{num_processes} processes, but backend {chosen.backend.name} takes {most}",
+                right="multi_gpu or zero2 for several",
+                type="--backend multi_gpu",
+            )
+        )
+    if loaded.recipe.hardware.device == "cuda" and not cards:
+        raise HardwareError(
+            Problem(
+                where="hardware.device",
+                what="this recipe needs a GPU, and none is visible",
+                right="a machine with one (`nvidia-smi` lists it); hardware.device=cpu runs anywhere, slowly",
+                type="nvidia-smi",
+            )
+        )
+    require_cards(loaded, num_processes, len(cards))
+    training = loaded.recipe.training
+    asked = training.per_device_train_batch_size
+    solve(training.global_batch_size, None if asked == "auto" else asked, num_processes)
+
+
+def _one_process(starter: str, num_processes: int) -> None:
+    if starter == "python" and num_processes > 1:
+        raise Conflict(
+            Problem(
+                where="--starter python",
+                what=f"python starts one process, {num_processes} were asked for",
+                right="accelerate, torchrun or deepspeed start several",
+                type="--gpus 1",
+            )
+        )
+
+
+def _start(command: Command, words: list[str]) -> int:
+    typed = command.typed()
+    print(typed, file=sys.stderr, flush=True)
+    environ = {**os.environ, COMMAND_VARIABLE: f"{shlex.join(['launcher', 'run', *words])}\n{typed}"}
+    put_bin_first(environ)
+    outcome = supervise(command, environ)
+    if outcome.exit_code:
+        print(f"launcher run: {outcome.words}", file=sys.stderr)
+    if outcome.killed:
+        print(f"launcher run: had to kill {', '.join(map(str, outcome.killed))}", file=sys.stderr)
+    return outcome.exit_code

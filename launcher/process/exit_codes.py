@@ -1,0 +1,63 @@
+"""How a run ended: the ranks' own code, kept where no starter can change it, and codes in words.
+
+accelerate and torchrun turn every failure into exit code 1. A rank that knows better writes its code
+to the file that `launcher run` names in the environment.
+"""
+
+import json
+import signal
+from collections.abc import MutableMapping
+from pathlib import Path
+
+from launcher.errors import EXIT_CANNOT_TELL, EXIT_FAILED, EXIT_RESUMABLE, EXIT_USAGE
+
+EXIT_FILE_VARIABLE = "LAUNCHER_EXIT_FILE"
+_OWN = {
+    0: "done",
+    EXIT_FAILED: "failed",
+    EXIT_USAGE: "stopped before it began: something given is wrong",
+    EXIT_CANNOT_TELL: "cannot tell",
+    EXIT_RESUMABLE: "stopped, resumable: `--resume` continues from the last whole checkpoint",
+}
+_SIGNALS = {
+    signal.SIGKILL: "killed from outside, most often by the kernel for want of host memory: "
+    "see `dmesg`, the container's memory limit, and lower dataloader_num_workers",
+    signal.SIGBUS: "bus error, most often /dev/shm is full (Docker gives 64 MiB): "
+    "start the container with --shm-size 8g, or dataloader_num_workers=0",
+    signal.SIGSEGV: "crashed inside native code: often a CUDA library of another version",
+    signal.SIGABRT: "aborted inside native code: the last lines above name the check that failed",
+    signal.SIGTERM: "asked to stop",
+    signal.SIGINT: "interrupted from the keyboard",
+}
+
+
+def write_exit_code(environ: MutableMapping[str, str], code: int) -> None:
+    """Leave a rank's code for `launcher run`; the first rank that failed has the word."""
+    name = environ.get(EXIT_FILE_VARIABLE)
+    if not name:
+        return
+    try:
+        with Path(name).open("x", encoding="utf-8") as file:
+            json.dump({"exit_code": code}, file)
+    except FileExistsError:
+        return
+
+
+def read_exit_code(path: Path) -> int | None:
+    """What a rank wrote, or None."""
+    if not path.is_file() or not path.stat().st_size:
+        return None
+    code = json.loads(path.read_text(encoding="utf-8"))["exit_code"]
+    return int(code)
+
+
+def in_words(code: int) -> str:
+    """An exit code as a person would say it; negative and 128 + n are signals."""
+    number = -code if code < 0 else code - 128 if 128 < code < 160 else 0
+    if number:
+        name = (
+            signal.Signals(number).name if number in {int(s) for s in signal.Signals} else f"signal {number}"
+        )
+        words = _SIGNALS.get(signal.Signals(number)) if name.startswith("SIG") else None
+        return f"{name}: {words}" if words else f"ended by {name}"
+    return _OWN.get(code, f"ended with exit code {code}")

@@ -1,0 +1,101 @@
+"""What a rank settles before torch is imported: its card, its port, stale locks, the search path.
+
+Everything here is cheap, is done once, and either returns lines for the person or refuses.
+"""
+
+import os
+import shlex
+import sys
+from collections.abc import MutableMapping
+from pathlib import Path
+
+from launcher.backends.lint import read_ds_file
+from launcher.errors import HardwareError, Problem
+from launcher.facts import RunArguments, Starter
+from launcher.process import ports
+from launcher.process.gpus import visible_gpus
+from launcher.process.op_lock import clear_stale_locks
+from launcher.recipe.batch import nearest_reachable, solve
+from launcher.recipe.load import LoadedRecipe, load_recipe
+
+
+def prepare(arguments: RunArguments, starter: Starter, environ: MutableMapping[str, str]) -> tuple[str, ...]:
+    """Settle the environment and return what to tell. Raises LauncherError where it cannot work."""
+    lines = [] if arguments.recipe_was_given else [f"no --recipe given: running '{arguments.recipe}'"]
+    if starter.config_file:
+        lines += read_ds_file(Path(starter.config_file)).notices
+    put_bin_first(environ)
+    lines += _settle_cards(arguments, starter, environ)
+    if starter.name == "deepspeed" and starter.world_size > 1 and starter.rank == 0:
+        require_free_port(environ)
+    if starter.local_rank == 0:
+        lines += clear_stale_locks(environ)
+    return tuple(lines)
+
+
+def put_bin_first(environ: MutableMapping[str, str]) -> None:
+    """DeepSpeed looks for ninja on PATH: the one installed beside this Python comes first."""
+    folder = str(Path(sys.executable).parent)
+    others = [part for part in environ.get("PATH", os.defpath).split(os.pathsep) if part != folder]
+    environ["PATH"] = os.pathsep.join([folder, *others])
+
+
+def _settle_cards(arguments: RunArguments, starter: Starter, environ: MutableMapping[str, str]) -> list[str]:
+    """Refuse more ranks than cards; one process on a box with several uses one, and says so."""
+    gpus = visible_gpus(environ)
+    alone = starter.world_size == 1 and len(gpus) > 1
+    if not alone and not 0 < len(gpus) < starter.local_world_size:
+        return []
+    loaded = load_recipe(arguments.recipe, arguments.overrides)
+    if loaded.recipe.hardware.device == "cpu":
+        return []
+    if not alone:
+        require_cards(loaded, starter.local_world_size, len(gpus))
+    environ["CUDA_VISIBLE_DEVICES"] = gpus[0]
+    again = f"launcher run {shlex.quote(arguments.recipe)} --gpus {len(gpus)}"
+    return [f"1 of {len(gpus)} GPUs used (id {gpus[0]}); for all of them: {again}"]
+
+
+def require_cards(loaded: LoadedRecipe, num_processes: int, num_gpus: int) -> None:
+    """Raise HardwareError when there are fewer cards than processes, with what would train the same."""
+    if num_gpus == 0 or num_processes <= num_gpus:
+        return
+    raise HardwareError(
+        Problem(
+            where="number of processes",
+            what=f"{num_processes} processes, but {num_gpus} GPU{'s' * (num_gpus > 1)} here",
+            right=f"at most {num_gpus}; {_same_batch(loaded, num_gpus)}",
+            type=f"launcher run {shlex.quote(loaded.name)} --gpus {num_gpus}   (accelerate: --num_processes "
+            f"{num_gpus}, torchrun: --nproc_per_node {num_gpus}, deepspeed: --num_gpus {num_gpus})",
+        )
+    )
+
+
+def _same_batch(loaded: LoadedRecipe, num_gpus: int) -> str:
+    training = loaded.recipe.training
+    size, asked = training.global_batch_size, training.per_device_train_batch_size
+    if size % num_gpus:
+        near = " or ".join(map(str, nearest_reachable(size, num_gpus)))
+        return f"the global batch of {size} rows does not divide over {num_gpus}: {near} would"
+    if asked == "auto":
+        return f"the global batch stays {size} rows, {size // num_gpus} a GPU by accumulation"
+    step = solve(size, asked, num_gpus)
+    return (
+        f"the global batch stays {size} = {step.micro_batch_size} rows x {step.accumulation_steps} "
+        f"accumulation x {num_gpus} GPUs"
+    )
+
+
+def require_free_port(environ: MutableMapping[str, str]) -> None:
+    """`deepspeed` always meets on 29500: say who holds it before ranks join another job's rendezvous."""
+    port = int(environ.get("MASTER_PORT", str(ports.DEEPSPEED_PORT)))
+    if environ.get("MASTER_ADDR", "127.0.0.1") not in ("127.0.0.1", "localhost") or ports.is_free(port):
+        return
+    raise HardwareError(
+        Problem(
+            where=f"port {port}",
+            what=f"the rendezvous port is held by {ports.holder(port)}",
+            right="another port for this run; nothing is killed for you",
+            type=f"deepspeed --master_port {ports.free_port()} ...   (launcher run finds one by itself)",
+        )
+    )

@@ -1,0 +1,68 @@
+"""One rank as a process: arguments, starter, watch, work, and how its end is told.
+
+A mistake is printed once, by the first rank, framed so that it stands out of a starter's own
+traceback; the other ranks leave with the same exit code.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+
+from launcher.errors import EXIT_RESUMABLE, LauncherError
+from launcher.process.arguments import HelpWanted, parse
+from launcher.process.exit_codes import write_exit_code
+from launcher.process.orphan import end_with_parent
+from launcher.process.prepare import prepare
+from launcher.process.starter import read_starter, settled
+
+_RULE = "=" * 78
+_LINGER_S = 1.5
+
+
+def run_as_rank(argv: Sequence[str]) -> int:
+    """The whole life of this process. Returns its exit code; never raises for a person's mistake."""
+    code = _guarded(argv)
+    if code:
+        write_exit_code(os.environ, code)
+        _let_the_first_rank_speak()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return code
+
+
+def _guarded(argv: Sequence[str]) -> int:
+    try:
+        return _work(argv)
+    except HelpWanted as usage:
+        tell(str(usage))
+        return 0
+    except LauncherError as error:
+        tell(f"{_RULE}\n{error}\n{_RULE}")
+        return error.exit_code
+    except KeyboardInterrupt:
+        tell("interrupted")
+        return EXIT_RESUMABLE
+
+
+def _work(argv: Sequence[str]) -> int:
+    arguments = parse(argv)
+    starter = settled(arguments, read_starter(os.environ, arguments))
+    end_with_parent(starter)
+    for line in prepare(arguments, starter, os.environ):
+        tell(line)
+    from launcher.train.rank import run_rank  # imports torch: seconds, after everything cheap was checked
+
+    return run_rank(arguments, starter)
+
+
+def _let_the_first_rank_speak() -> None:
+    """A starter ends all ranks as soon as one has failed: the silent ones wait for the message."""
+    if os.environ.get("RANK", "0") != "0":
+        time.sleep(_LINGER_S)
+
+
+def tell(text: str) -> None:
+    """A line on stderr, from the first rank only."""
+    if os.environ.get("RANK", "0") == "0":
+        print(text, file=sys.stderr, flush=True)
