@@ -1,0 +1,32 @@
+"""LoRA: low-rank pairs beside frozen linear layers (Hu et al. 2021, arXiv:2106.09685)."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from launcher.adapters.options import METHODS, AdapterOptions, Method
+
+Targets = Literal["attention", "mlp", "all-linear"] | tuple[str, ...]
+Dropout = Annotated[float, Field(ge=0, lt=1)]
+
+
+class LoraOptions(AdapterOptions):
+    """Rank, scale and place of the low-rank pairs."""
+
+    method: Literal["lora"] = Field("lora", description="Train low-rank pairs beside frozen linear layers.")
+    lora_r: int = Field(8, ge=1, description="Rank of the pairs.")
+    lora_alpha: float = Field(16, gt=0, description="The pairs' output is scaled by lora_alpha / lora_r.")
+    lora_dropout: Dropout = Field(0.0, description="Dropout in front of the pairs.")
+    lora_target_modules: Targets = Field("attention", description="An intent, or names of linear layers.")
+
+
+METHODS.register(
+    "lora",
+    Method(
+        name="lora",
+        summary="low-rank pairs beside frozen linear layers",
+        options=LoraOptions,
+        trains_base=False,
+        apply="launcher.adapters.lora_torch:apply",
+    ),
+)

@@ -1,0 +1,26 @@
+"""The recipe's `model` section."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from launcher.options import Options
+
+Dtype = Literal["auto", "float32", "bfloat16", "float16"]
+Attention = Literal["auto", "eager", "sdpa", "flash_attention_2"]
+
+
+class ModelOptions(Options):
+    """Which pretrained model, and how its weights are read."""
+
+    model_name_or_path: str = Field(min_length=1, description="A folder in Hugging Face layout, or a hub id.")
+    revision: str | None = Field(None, description="Hub commit, tag or branch.")
+    pip_package: str | None = Field(
+        None, description="Distribution/folder that carries this model; used where it is installed."
+    )
+    gguf_file: str | None = Field(None, description="GGUF file in the model's folder, dequantised on load.")
+    dtype: Dtype = Field("auto", description="Type of the weights in memory; auto: by method and precision.")
+    attn_implementation: Attention = Field(
+        "auto", description="Attention kernel; auto: what the model supports."
+    )
+    trust_remote_code: bool = Field(False, description="Run Python code that comes with the model.")

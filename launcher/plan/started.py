@@ -1,0 +1,102 @@
+"""The recipe as it was started: what the starter, a DeepSpeed JSON and the command line add to it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from launcher.backends.compare import flatten, require_agreement, settle, spoken
+from launcher.backends.lint import read_ds_file
+from launcher.backends.options import BACKENDS
+from launcher.errors import LaunchMismatch, Problem
+from launcher.facts import RunArguments, Starter
+from launcher.recipe.load import LoadedRecipe, load_recipe
+
+
+@dataclass(frozen=True, kw_only=True)
+class Started:
+    """A loaded recipe and, for a DeepSpeed backend, the JSON to run with (`auto` still in it)."""
+
+    loaded: LoadedRecipe
+    backend: str
+    name: str
+    ds_config: dict[str, Any] | None
+
+
+def resolve_started(arguments: RunArguments, starter: Starter) -> Started:
+    """Load the recipe; take over what only the file or the starter says. Torch-free.
+
+    Raises Conflict, as one table, where a fact was given by hand twice and differently.
+    """
+    extra = _decided(arguments, starter)
+    loaded = load_recipe(arguments.recipe, arguments.overrides, extra=extra)
+    found = _found(loaded, starter)
+    if found:
+        loaded = load_recipe(arguments.recipe, arguments.overrides, extra=extra | found)
+    backend = loaded.recipe.backend.name
+    _check_ranks(backend, starter)
+    name = arguments.name or loaded.name
+    return Started(loaded=loaded, backend=backend, name=name, ds_config=_ds_config(loaded, starter))
+
+
+def _decided(arguments: RunArguments, starter: Starter) -> dict[str, Any]:
+    extra: dict[str, Any] = {"hardware.gpus": starter.world_size}
+    if starter.backend is not None:
+        extra["backend.name"] = starter.backend
+    if arguments.output_dir is not None:
+        extra["output_dir"] = arguments.output_dir
+    if arguments.resume is not None:
+        extra["training.resume_from_checkpoint"] = arguments.resume
+    return extra
+
+
+def _found(loaded: LoadedRecipe, starter: Starter) -> dict[str, Any]:
+    """Facts that only the starter's files give, after asserting that nobody contradicts them."""
+    found: dict[str, Any] = {}
+    if starter.config_file is not None:
+        config = read_ds_file(Path(starter.config_file)).config
+        found |= settle(
+            starter.config_file,
+            config,
+            recipe=loaded.recipe,
+            origins=loaded.origins,
+            num_ranks=starter.world_size,
+        )
+    if starter.mixed_precision is not None:
+        found |= _accelerate_precision(loaded, starter.mixed_precision)
+    return found
+
+
+def _accelerate_precision(loaded: LoadedRecipe, precision: str) -> dict[str, Any]:
+    values = flatten(loaded.recipe.model_dump())
+    facts: Mapping[str, Any] = {"training.precision": precision}
+    by_recipe = spoken(values, loaded.origins, "recipe", "parent")
+    by_command = spoken(values, loaded.origins, "command line")
+    require_agreement(
+        file="mixed_precision of accelerate launch",
+        file_facts=facts,
+        recipe=by_recipe,
+        command_line=by_command,
+    )
+    return dict(facts)
+
+
+def _check_ranks(backend: str, starter: Starter) -> None:
+    most = BACKENDS.get(backend).max_ranks
+    if most is not None and starter.world_size > most:
+        raise LaunchMismatch(
+            Problem(
+                where="backend.name",
+                what=f"{starter.world_size} processes were started, {backend} takes {most}",
+                right="multi_gpu or zero2 for several processes",
+                type="--backend multi_gpu",
+            )
+        )
+
+
+def _ds_config(loaded: LoadedRecipe, starter: Starter) -> dict[str, Any] | None:
+    options = loaded.recipe.backend
+    render = BACKENDS.get(options.name).ds_config
+    if render is None:
+        return None
+    return read_ds_file(Path(starter.config_file)).config if starter.config_file else render(options)

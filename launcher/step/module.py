@@ -1,0 +1,76 @@
+"""The module that every backend wraps: batch in, summed loss out. The only forward pass there is."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from launcher.losses.cross_entropy_torch import (
+    chunked_cross_entropy,
+    shifted_cross_entropy,
+    summed_cross_entropy,
+)
+from launcher.precision_torch import StepPrecision
+
+# Models that bend the head's logits afterwards: a loss on the head's own output would be wrong there.
+_LOGIT_CHANGES = ("final_logit_softcapping", "logit_scale", "logits_scaling")
+
+
+class TrainModule(nn.Module):
+    """A model, its task's loss and its precision.
+
+    `forward` returns (loss summed over targets, predictions): predictions are class ids [rows] while
+    evaluating a classifier, else an empty tensor.
+    """
+
+    def __init__(
+        self, model: nn.Module, *, task: str, precision: StepPrecision, chunk_bytes: int | None
+    ) -> None:
+        """`chunk_bytes`: most bytes of fp32 logits at once (causal LM); None: all of them."""
+        super().__init__()
+        self.model = model
+        self.task = task
+        self.precision = precision
+        self.chunk_bytes = chunk_bytes if chunk_bytes and self.can_chunk() else None
+
+    def base(self) -> Any:
+        """The Hugging Face model inside, adapter layers in place."""
+        model: Any = self.model
+        return model.get_base_model() if hasattr(model, "get_base_model") else model
+
+    def can_chunk(self) -> bool:
+        """Whether the loss can be taken from the last hidden state and a plain linear head."""
+        base = self.base()
+        head = base.get_output_embeddings() if self.task == "causal_lm" else None
+        changed = any(getattr(base.config, key, None) not in (None, 1, 1.0) for key in _LOGIT_CHANGES)
+        return type(head) is nn.Linear and not changed
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """`input_ids`, `attention_mask` [rows, length]; `labels` [rows] or [rows, length]."""
+        with self.precision.autocast():
+            if self.task == "classification":
+                return self._classify(input_ids, attention_mask, labels)
+            return self._next_token(input_ids, attention_mask, labels), labels.new_empty(0)
+
+    def _classify(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        logits = self.model(input_ids=input_ids, attention_mask=attention_mask).logits
+        loss = summed_cross_entropy(logits, labels)
+        return loss, labels.new_empty(0) if self.training else logits.argmax(-1)
+
+    def _next_token(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> Tensor:
+        if self.chunk_bytes is None:
+            logits = self.model(input_ids=input_ids, attention_mask=attention_mask, use_cache=False).logits
+            return shifted_cross_entropy(logits, labels)
+        base = self.base()
+        hidden = base.base_model(input_ids=input_ids, attention_mask=attention_mask, use_cache=False)[0]
+        return chunked_cross_entropy(hidden, base.get_output_embeddings(), labels, self.chunk_bytes)
+
+
+def seed_micro_batch(seed: int, step: int, micro: int, rank: int) -> None:
+    """Make dropout a function of (seed, step, micro batch, rank) alone.
+
+    A resumed, repeated or interrupted-by-evaluation run then draws the same masks as an undisturbed
+    one, with no generator state to save.
+    """
+    mixed = (((seed * 1_000_003 + step) * 1_000_003 + micro) * 1_000_003 + rank) % (2**63 - 1)
+    torch.manual_seed(mixed)

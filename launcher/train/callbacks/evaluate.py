@@ -1,0 +1,101 @@
+"""Evaluation: every row exactly once on any number of ranks, numbers reduced batch by batch."""
+
+import time
+from typing import Any
+
+import numpy as np
+import torch
+
+from launcher.data.batches_torch import eval_batches
+from launcher.data.tokens import TokenStore
+from launcher.errors import Problem, TrainError
+from launcher.metrics.classification import scores
+from launcher.metrics.language import perplexity
+from launcher.train.callbacks.callback import Callback, interval_due
+from launcher.train.job import Job
+
+SMALLER_IS_BETTER = ("loss", "perplexity")
+
+
+def evaluate(job: Job, store: TokenStore) -> dict[str, float]:
+    """Metrics over all rows of `store`, the same on every rank.
+
+    Raises TrainError where the rows counted are not the rows there are: the metric would be wrong.
+    """
+    loss, rows, predicted = _run(job, store)
+    gathered = job.world.gather((loss, rows, predicted))
+    seen = np.concatenate([part[1] for part in gathered])
+    if len(np.unique(seen)) != len(store) or len(seen) != len(store):
+        raise TrainError(_miscounted(len(seen), len(store)))
+    total = sum(part[0] for part in gathered)
+    num_targets = int(store.num_targets.sum())
+    found = {"loss": total / max(1, num_targets)}
+    if store.task == "causal_lm":
+        return found | {"perplexity": perplexity(total, num_targets)}
+    assert store.labels is not None
+    predictions = np.concatenate([part[2] for part in gathered])
+    return found | scores(predictions, store.labels[seen], len(job.label_names))
+
+
+def _run(job: Job, store: TokenStore) -> tuple[float, Any, Any]:
+    options = job.recipe.training
+    asked = options.per_device_eval_batch_size
+    size = job.plan.step.micro_batch_size if asked == "auto" else asked
+    total = torch.zeros((), dtype=torch.float64, device=job.world.device)
+    rows, predictions = [], []
+    module = job.strategy.module
+    module.eval()
+    with torch.inference_mode():
+        for ids, batch in eval_batches(
+            store, size, job.world.rank, job.world.num_ranks, job.tokenizer.pad_token_id
+        ):
+            on_device = {key: tensor.to(job.world.device, non_blocking=True) for key, tensor in batch.items()}
+            loss, found = module(**on_device)
+            total += loss
+            rows.append(ids)
+            predictions.append(found[: len(ids)])
+    module.train()
+    answers = torch.cat(predictions).cpu().numpy() if predictions else np.zeros(0, dtype=np.int64)
+    return float(total), np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64), answers
+
+
+def _miscounted(seen: int, rows: int) -> Problem:
+    return Problem(
+        what=f"evaluation saw {seen} rows of a set of {rows}: the metric would be wrong",
+        right="every row exactly once, on any number of ranks",
+        type="report this with the run's plan.json",
+    )
+
+
+class Evaluate(Callback):
+    """Evaluates at an interval and at the end; remembers the best."""
+
+    def __init__(self, every: int | None, metric: str) -> None:
+        """`every` in steps; `metric` without `eval_` chooses the best."""
+        self.every = every
+        self.metric = metric.removeprefix("eval_")
+        self.last: dict[str, float] = {}
+
+    def is_due(self, job: Job, step: int) -> bool:
+        """At the interval and at the end, where there is something to evaluate on."""
+        return job.eval_store is not None and interval_due(self.every, step, job.total_steps, at_end=True)
+
+    def run(self, job: Job) -> None:
+        """Evaluate, write, and compare with the best so far."""
+        assert job.eval_store is not None
+        start = time.perf_counter()
+        self.last = evaluate(job, job.eval_store)
+        line: dict[str, Any] = {"step": job.progress.step, "epoch": round(job.progress.epoch, 4)}
+        line |= {f"eval_{name}": value for name, value in self.last.items()}
+        line["eval_seconds"] = round(time.perf_counter() - start, 3)
+        job.metrics.write(line)
+        shown = "  ".join(f"{name} {value:.4f}" for name, value in self.last.items())
+        job.say(f"evaluation at step {job.progress.step}: {shown}")
+        self._compare(job)
+
+    def _compare(self, job: Job) -> None:
+        value = self.last[self.metric]
+        best = job.progress.best_metric
+        better = best is None or (value < best if self.metric in SMALLER_IS_BETTER else value > best)
+        if better:
+            job.progress.best_metric, job.progress.best_step = value, job.progress.step

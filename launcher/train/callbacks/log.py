@@ -1,0 +1,71 @@
+"""Logged steps to metrics.jsonl and to the person; steps whose numbers are not finite at once."""
+
+import math
+import resource
+import time
+
+import torch
+
+from launcher.train.callbacks.callback import Callback
+from launcher.train.job import Job
+from launcher.train.state import StepRecord
+
+
+def memory_bytes(device: torch.device) -> int:
+    """Peak so far: allocated on the GPU, resident on a CPU."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+class Log(Callback):
+    """Rates are over the time since the previous logged step, evaluation and saving left out."""
+
+    def __init__(self) -> None:
+        """Start the clock."""
+        self.paused = 0.0
+        self.last = time.perf_counter()
+        self.rows = self.tokens = 0
+
+    def pause(self, seconds: float) -> None:
+        """Time that was not spent on steps."""
+        self.paused += seconds
+
+    def on_record(self, job: Job, record: StepRecord) -> None:
+        """Write what is due."""
+        if record.skipped:
+            job.say(
+                f"step {record.step}: gradients are not finite (loss {record.loss:g}); weights left alone, "
+                f"{job.progress.skipped} step(s) skipped so far"
+            )
+        note = f"loss {record.loss:.4f}" if record.is_logged else ""
+        job.metrics.advance(record.step, note)
+        if record.is_logged:
+            self._write(job, record)
+
+    def _write(self, job: Job, record: StepRecord) -> None:
+        now = time.perf_counter()
+        seconds = max(1e-9, now - self.last - self.paused)
+        rows, tokens = job.progress.rows - self.rows, job.progress.tokens - self.tokens
+        self.last, self.paused = now, 0.0
+        self.rows, self.tokens = job.progress.rows, job.progress.tokens
+        line = {
+            "step": record.step,
+            "epoch": round(record.epoch, 4),
+            "loss": record.loss,
+            "learning_rate": record.learning_rate,
+            "grad_norm": record.grad_norm,
+            "samples_per_s": round(rows / seconds, 3),
+            "tokens_per_s": round(tokens / seconds, 1),
+            "memory_bytes": memory_bytes(job.world.device),
+            "skipped_steps": job.progress.skipped,
+        }
+        if job.strategy.loss_scale.is_live:
+            line["loss_scale"] = float(job.strategy.loss_scale.scale)
+        job.metrics.write(line)
+        if math.isfinite(record.loss):
+            job.say(
+                f"step {record.step}/{job.total_steps}  epoch {record.epoch:.2f}  loss {record.loss:.4f}  "
+                f"rate {record.learning_rate:.2e}  norm {record.grad_norm:.3f}  "
+                f"{line['samples_per_s']:.0f} rows/s"
+            )

@@ -1,0 +1,115 @@
+"""The loop: windows of data in, steps out. No backend's name, no file, no decision of its own."""
+
+import time
+from collections.abc import Generator
+from contextlib import closing
+
+import torch
+
+from launcher.data.batches_torch import Window, windows
+from launcher.step.micro import accumulate
+from launcher.train.callbacks.callback import Callback
+from launcher.train.job import Job
+from launcher.train.state import PendingStep
+
+
+def train(job: Job) -> None:
+    """Run from `job.progress.step` to the end, callbacks included."""
+    job.strategy.module.train()
+    loop = _Loop(job)
+    with closing(_windows(job)) as stream:
+        for window in stream:
+            loop.run(window)
+    loop.settle()
+
+
+def _windows(job: Job) -> Generator[Window, None, None]:
+    start = job.progress.step
+    yield from windows(
+        job.store,
+        job.order,
+        job.plan.step,
+        job.world.rank,
+        start,
+        job.total_steps - start,
+        job.tokenizer.pad_token_id,
+        job.recipe.data.dataloader_num_workers,
+        job.world.device.type == "cuda",
+        job.recipe.data.pad_to_multiple_of,
+    )
+
+
+class _Loop:
+    """The state between two steps: the step that is not settled yet, and the losses not yet logged."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.pending: PendingStep | None = None
+        self.losses = torch.zeros((), device=job.world.device)
+        self.num_losses = 0
+        self.started = time.perf_counter()
+
+    def run(self, window: Window) -> None:
+        """One global step. The previous step is settled after this one's work has been handed over."""
+        job, step = self.job, window.step + 1
+        share = accumulate(
+            job.strategy,
+            window.micro_batches,
+            num_targets=window.num_targets,
+            seed=job.recipe.training.seed,
+            step=window.step,
+            rank=job.world.rank,
+        )
+        self.settle()
+        factor = job.rate_factor(job.progress.updates)
+        job.strategy.set_learning_rate(factor)
+        outcome = job.strategy.step()
+        self._push(window, share, outcome.grad_norm, outcome.skipped, factor)
+        due = [callback for callback in job.callbacks if callback.is_due(job, step)]
+        if due:
+            self.settle()
+            self._run_callbacks(due)
+
+    def _push(
+        self, window: Window, share: torch.Tensor, norm: torch.Tensor, skipped: torch.Tensor, factor: float
+    ) -> None:
+        job, step = self.job, window.step + 1
+        self.losses += share
+        self.num_losses += 1
+        is_logged = step % job.recipe.training.logging_steps == 0 or step == job.total_steps
+        loss = job.world.sum(self.losses / self.num_losses) if is_logged else share
+        self.pending = PendingStep(
+            torch.stack([loss, norm, skipped]),
+            step=step,
+            learning_rate=job.plan.learning_rate * factor,
+            epoch=window.epoch,
+            is_logged=is_logged,
+        )
+        self.window = window
+        if is_logged:
+            self.losses, self.num_losses = torch.zeros_like(self.losses), 0
+
+    def settle(self) -> None:
+        """Take in the pending step's numbers and tell the callbacks."""
+        if self.pending is None:
+            return
+        record, progress = self.pending.settle(), self.job.progress
+        self.pending = None
+        progress.step, progress.epoch = record.step, record.epoch
+        progress.updates += not record.skipped
+        progress.rows += self.window.num_rows
+        progress.tokens += self.window.num_tokens
+        now = time.perf_counter()
+        progress.train_seconds += now - self.started
+        self.started = now
+        for callback in self.job.callbacks:
+            callback.on_record(self.job, record)
+
+    def _run_callbacks(self, due: list[Callback]) -> None:
+        start = time.perf_counter()
+        for callback in due:
+            callback.run(self.job)
+        spent = time.perf_counter() - start
+        self.started += spent
+        for callback in self.job.callbacks:
+            callback.pause(spent)

@@ -1,0 +1,245 @@
+"""The whole life of one rank: agree on a plan, claim the folder, build, train, export, part."""
+
+import json
+import os
+import signal
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+
+from launcher.backends.options import BACKENDS
+from launcher.errors import Interrupted, LaunchMismatch, Problem
+from launcher.facts import Machine, Plan, RunArguments, Starter
+from launcher.hardware.probe import machine as probe
+from launcher.models.load_torch import quiet_loading
+from launcher.plan.choose import fingerprint, make_plan, plan_lines
+from launcher.plan.started import Started, resolve_started
+from launcher.plan.write import run_files, write_file
+from launcher.precision import choose_tf32
+from launcher.train.audit import Audit
+from launcher.train.callbacks.evaluate import Evaluate
+from launcher.train.checkpoint import load, load_weights
+from launcher.train.final_model import write_model
+from launcher.train.first_forward import PrecisionProbe
+from launcher.train.folder import Claim, claim, write_json
+from launcher.train.job import Job
+from launcher.train.loop import train
+from launcher.train.metrics_log import MetricsLog
+from launcher.train.setup import build_job, make_callbacks
+from launcher.train.world import World, join, leave
+from launcher.units import format_seconds
+
+
+def run_rank(arguments: RunArguments, starter: Starter) -> int:
+    """Train as this rank of what was started. Returns the exit code; raises LauncherError."""
+    started = resolve_started(arguments, starter)
+    machine = probe(started.loaded.recipe.hardware.device)
+    _settle_process(machine, starter)
+    needs_group = BACKENDS.get(started.backend).ds_config is not None
+    world = join(starter, machine, needs_group=needs_group)
+    failed = True
+    try:
+        _run(arguments, starter, started, machine, world)
+        failed = False
+    finally:
+        leave(world, failed=failed)
+    return 0
+
+
+def _settle_process(machine: Machine, starter: Starter) -> None:
+    """Threads by this machine's limits (starters leave one, or all to every rank); signals end the run."""
+    if machine.device == "cpu":
+        os.environ.setdefault("DS_ACCELERATOR", "cpu")  # else any import of deepspeed looks for cards, aloud
+    torch.set_num_threads(max(1, machine.num_cores // starter.local_world_size))
+    quiet_loading()
+    signal.signal(signal.SIGTERM, _interrupted)
+
+
+def _interrupted(number: int, frame: FrameType | None) -> None:
+    raise Interrupted(
+        Problem(
+            what=f"stopped by {signal.Signals(number).name}",
+            right="the last whole checkpoint is kept",
+            type="the same command with --resume",
+        )
+    )
+
+
+def _run(arguments: RunArguments, starter: Starter, started: Started, machine: Machine, world: World) -> None:
+    recipe = started.loaded.recipe
+    plan = _agree_on_plan(started, machine, world)
+    if world.is_first:
+        _introduce(started, plan, recipe.adapter.method)
+    tf32 = choose_tf32(recipe.training.tf32, plan.precision, machine).enabled
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
+    folder = Path(recipe.output_dir).expanduser() / started.name
+    resume = recipe.training.resume_from_checkpoint
+    place: Claim = world.broadcast(
+        world.agreed(lambda: claim(folder, resume=resume, new=arguments.new) if world.is_first else None)
+    )  # type: ignore[assignment]
+    if world.is_first:
+        for line in place.notices:
+            print(line, file=sys.stderr)
+        _write_run_files(started, plan, machine, starter, place.folder)
+    job = build_job(recipe, plan, place.folder, world, started.ds_config)
+    _train(job, place.checkpoint)
+
+
+def _agree_on_plan(started: Started, machine: Machine, world: World) -> Plan:
+    """The first rank plans for the weakest machine; the others verify that they mean the same run."""
+    recipe, num_ranks = started.loaded.recipe, world.num_ranks
+    machines = world.gather(machine)
+    weakest = replace(
+        machine,
+        gpu_memory_bytes=min(each.gpu_memory_bytes for each in machines),
+        compute_capability=min(each.compute_capability for each in machines),
+        cpu_has_bf16=all(each.cpu_has_bf16 for each in machines),
+    )
+    plan = world.broadcast(
+        world.agreed(
+            lambda: make_plan(
+                recipe, name=started.name, machine=weakest, backend=started.backend, num_ranks=num_ranks
+            )
+        )
+    )
+    mine = fingerprint(recipe, started.backend, num_ranks, machine.torch_version)
+    world.agreed(lambda: _verify(plan, mine, world.rank))
+    return plan
+
+
+def _verify(plan: Plan, mine: str, rank: int) -> None:
+    if plan.fingerprint != mine:
+        raise LaunchMismatch(
+            Problem(
+                where=f"rank {rank}",
+                what=f"this rank would run {mine}, the plan is {plan.fingerprint}",
+                right="the same recipe, command line and versions on every rank",
+                type="start all ranks with one command",
+            )
+        )
+
+
+def _introduce(started: Started, plan: Plan, method: str) -> None:
+    loaded = started.loaded
+    lines = [
+        f"recipe {plan.recipe_name} ({loaded.path}): {loaded.recipe.summary}",
+        f"backend {plan.backend} on {plan.step.num_ranks} {plan.device} process(es), method {method}",
+        *plan_lines(plan),
+        *loaded.notices,
+    ]
+    print("\n".join(lines), file=sys.stderr, flush=True)
+
+
+def _write_run_files(started: Started, plan: Plan, machine: Machine, starter: Starter, folder: Path) -> None:
+    files = run_files(started.loaded.recipe, plan, machine, starter, sys.argv)
+    if started.ds_config is not None:
+        files["ds.json"] = started.ds_config
+    for name, content in files.items():
+        text = (
+            content if isinstance(content, str) else json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+        )
+        write_file(folder / name, text)
+
+
+def _train(job: Job, checkpoint: Path | None) -> None:
+    callbacks = make_callbacks(job)
+    if checkpoint is not None:
+        load(job, checkpoint)
+    board = "tensorboard" in job.recipe.tracking.report_to
+    job.metrics = MetricsLog(
+        job.folder,
+        is_first=job.world.is_first,
+        total_steps=job.total_steps,
+        start=job.progress.step,
+        board=board,
+    )
+    try:
+        job.say(job.strategy.check())
+        _say_start(job, checkpoint)
+        job.callbacks = callbacks
+        _watch_first_steps(job, callbacks)
+        started = time.perf_counter()
+        train(job)
+        _finish(job, callbacks, time.perf_counter() - started)
+    finally:
+        job.metrics.close()
+
+
+def _say_start(job: Job, checkpoint: Path | None) -> None:
+    trained = sum(p.numel() for p in job.module.parameters() if p.requires_grad)
+    everything = sum(p.numel() for p in job.module.parameters())
+    job.say(f"trains {trained:,} of {everything:,} parameters for {job.total_steps} steps into {job.folder}")
+    if checkpoint is not None:
+        job.say(f"resumed from {checkpoint} at step {job.progress.step}")
+
+
+def _watch_first_steps(job: Job, callbacks: list[Any]) -> None:
+    """Precision is seen in the first forward pass, movement after the first updates."""
+    PrecisionProbe(job.module).attach(job.say)
+    for callback in callbacks:
+        if isinstance(callback, Audit):
+            callback.start(job)
+
+
+def _finish(job: Job, callbacks: list[Any], seconds: float) -> None:
+    """Best weights if asked for, the model folder, the summary, and what to type next."""
+    evaluate = next(callback for callback in callbacks if isinstance(callback, Evaluate))
+    best = job.progress.best_step
+    if job.recipe.training.load_best_model_at_end and best not in (None, job.progress.step):
+        path = job.folder / f"checkpoint-{best}"
+        load_weights(job, path, num_updates=0)
+        job.say(f"exporting the best checkpoint, {path.name}")
+        evaluate.run(job)
+    _export(job)
+    job.world.barrier()
+    if job.world.is_first:
+        _write_summary(job, evaluate.last, seconds)
+    job.say(
+        f"trained {job.progress.step} steps in {format_seconds(seconds)}; model in {job.folder / 'final'}"
+    )
+    text = "'what a lovely film'" if job.recipe.task == "classification" else "'Who are you?'"
+    job.say(f"next: launcher predict {job.folder} {text}")
+
+
+def _export(job: Job) -> None:
+    weights = {name.removeprefix("model."): tensor for name, tensor in job.strategy.whole_weights()}
+    if not job.world.is_first:
+        return
+    write_model(
+        job.folder / "final",
+        model=job.module.model,
+        tokenizer=job.tokenizer,
+        weights=weights,
+        facts={
+            "recipe": job.plan.recipe_name,
+            "task": job.recipe.task,
+            "model": job.recipe.model.model_dump(mode="json"),
+            "weights_dtype": job.plan.weights_dtype,
+            "label_names": list(job.label_names),
+            "max_length": job.recipe.data.max_length,
+            "template": job.recipe.data.template if job.layout == "instruction" else "",
+            "steps": job.progress.step,
+        },
+    )
+
+
+def _write_summary(job: Job, quality: dict[str, float], seconds: float) -> None:
+    progress = job.progress
+    write_json(
+        job.folder / "summary.json",
+        {
+            "steps": progress.step,
+            "skipped_steps": progress.skipped,
+            "rows": progress.rows,
+            "seconds": round(seconds, 2),
+            "samples_per_s": round(progress.rows / max(progress.train_seconds, 1e-9), 2),
+            "tokens_per_s": round(progress.tokens / max(progress.train_seconds, 1e-9), 1),
+            "quality": quality,
+            "best": {"metric": progress.best_metric, "step": progress.best_step},
+        },
+    )

@@ -1,0 +1,212 @@
+"""Builds a run in visible order: data, model, adapter, step, backend, log, callbacks."""
+
+import math
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from launcher.adapters.options import METHODS
+from launcher.backends.options import BACKENDS
+from launcher.backends.strategy_torch import Parts, Strategy
+from launcher.backends.zero import resolve
+from launcher.data.order import RowOrder
+from launcher.data.split import Splits, read_splits
+from launcher.data.tokens import TokenStore, tokenise
+from launcher.errors import BadValue, DoesNotFit, Problem
+from launcher.facts import Plan
+from launcher.models.load_torch import check_length, length_limit, load_config, load_model, load_tokenizer
+from launcher.optim.build_torch import build_optimizer, parameter_groups
+from launcher.optim.schedule import warmup_updates
+from launcher.precision_torch import LossScale, StepPrecision
+from launcher.recipe.schema import Recipe
+from launcher.recipe.training import Every, TrainingOptions
+from launcher.registry import load_attribute
+from launcher.step.module import TrainModule
+from launcher.train.audit import Audit
+from launcher.train.callbacks.callback import Callback
+from launcher.train.callbacks.evaluate import Evaluate
+from launcher.train.callbacks.log import Log
+from launcher.train.callbacks.save import Save
+from launcher.train.job import Job
+from launcher.train.metrics_log import MetricsLog
+from launcher.train.world import World
+from launcher.units import format_bytes
+
+# What an evaluation gives for a task; the first one chooses the best model where the recipe does not.
+METRICS = {
+    "classification": ("macro_f1", "weighted_f1", "accuracy", "loss"),
+    "causal_lm": ("loss", "perplexity"),
+}
+
+
+def build_job(
+    recipe: Recipe, plan: Plan, folder: Path, world: World, ds_config: dict[str, Any] | None
+) -> Job:
+    """Everything, ready for the first step. Raises LauncherError; every rank must call."""
+    tokenizer, splits, store, eval_store = world.agreed(lambda: _data(recipe))
+    if world.is_first:
+        for line in (*splits.notices, *store.notices, *(eval_store.notices if eval_store else ())):
+            print(line, file=sys.stderr)
+    torch.manual_seed(recipe.training.seed)
+    module = world.agreed(lambda: _module(recipe, plan, world, splits.label_names, tokenizer))
+    strategy = _connect(recipe, plan, world, module, ds_config)
+    order = RowOrder(
+        store.lengths, plan.step.global_batch_size, recipe.training.seed, recipe.data.group_by_length
+    )
+    total = total_steps(recipe.training, order.steps_per_epoch)
+    job = Job(
+        recipe=recipe,
+        plan=plan,
+        folder=folder,
+        world=world,
+        module=module,
+        strategy=strategy,
+        tokenizer=tokenizer,
+        label_names=splits.label_names,
+        layout=splits.layout,
+        store=store,
+        eval_store=eval_store,
+        order=order,
+        total_steps=total,
+        warmup=warmup_updates(recipe.training.warmup, total),
+        metrics=MetricsLog.silent(),
+    )
+    world.agreed(lambda: _check_disk(job))
+    return job
+
+
+def _data(recipe: Recipe) -> tuple[Any, Splits, TokenStore, TokenStore | None]:
+    options = recipe.data
+    tokenizer = load_tokenizer(recipe.model)
+    limit = length_limit(load_config(recipe.model))
+    check_length(options.max_length, limit)
+    eval_path = Path(options.eval_file) if options.eval_file else None
+    splits = read_splits(options, Path(options.train_file), eval_path, recipe.task, recipe.training.seed)
+
+    def tokens(examples: Any) -> TokenStore:
+        return tokenise(
+            examples, tokenizer, options=options, task=recipe.task, template=options.template, limit=limit
+        )
+
+    evaluation = tokens(splits.evaluation) if splits.evaluation else None
+    return tokenizer, splits, tokens(splits.train), evaluation
+
+
+def _module(
+    recipe: Recipe, plan: Plan, world: World, label_names: tuple[str, ...], tokenizer: Any
+) -> TrainModule:
+    model = load_model(
+        recipe.model,
+        task=recipe.task,
+        dtype=plan.weights_dtype,
+        label_names=label_names,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    apply = load_attribute(METHODS.get(recipe.adapter.method).apply)
+    model = apply(model, recipe.adapter, task=recipe.task)
+    if recipe.training.activation_checkpointing:
+        # Non-reentrant: the reentrant form drops the gradients of adapters behind frozen inputs.
+        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+    precision = StepPrecision(name=plan.precision, device_type=world.device.type)
+    return TrainModule(
+        model, task=recipe.task, precision=precision, chunk_bytes=recipe.training.loss_chunk_bytes
+    )
+
+
+def _connect(
+    recipe: Recipe, plan: Plan, world: World, module: TrainModule, ds_config: dict[str, Any] | None
+) -> Strategy:
+    options = recipe.training
+
+    def make_optimizer(groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
+        return build_optimizer(
+            groups,
+            learning_rate=plan.learning_rate,
+            betas=(options.adam_beta1, options.adam_beta2),
+            epsilon=options.adam_epsilon,
+            fused=options.optim == "adamw_torch_fused",
+        )
+
+    config = ds_config and resolve(
+        ds_config, step=plan.step, precision=plan.precision, max_grad_norm=options.max_grad_norm
+    )
+    parts = Parts(
+        module=module,
+        groups=parameter_groups(module, options.weight_decay),
+        make_optimizer=make_optimizer,
+        device=world.device,
+        rank=world.rank,
+        settings=plan.step,
+        max_grad_norm=options.max_grad_norm,
+        loss_scale=LossScale(StepPrecision(name=plan.precision, device_type=world.device.type)),
+        config=config or {},
+    )
+    strategy: Strategy = load_attribute(BACKENDS.get(plan.backend).connect)(parts)
+    return strategy
+
+
+def total_steps(options: TrainingOptions, steps_per_epoch: int) -> int:
+    """Steps of the run: `max_steps`, or the epochs' (a part of an epoch is rounded up)."""
+    if options.max_steps is not None:
+        return options.max_steps
+    return max(1, math.ceil(options.num_train_epochs * steps_per_epoch))
+
+
+def make_callbacks(job: Job) -> list[Callback]:
+    """In the order in which they act after a step: look, evaluate, save, log."""
+    options = job.recipe.training
+
+    def steps(every: Every | None) -> int | None:
+        if every is None:
+            return None
+        per_epoch = job.order.steps_per_epoch
+        return every.in_steps(rows_per_step=options.global_batch_size, steps_per_epoch=per_epoch)
+
+    evaluate = Evaluate(steps(options.eval_steps), best_metric(job))
+    return [Log(), Audit(), evaluate, Save(steps(options.save_steps), options.save_total_limit)]
+
+
+def best_metric(job: Job) -> str:
+    """The recipe's metric, checked against those that the task has."""
+    known = METRICS[job.recipe.task]
+    asked = job.recipe.training.metric_for_best_model
+    name = (asked or known[0]).removeprefix("eval_")
+    if name not in known:
+        raise BadValue(
+            Problem(
+                where="training.metric_for_best_model",
+                what=f"'{asked}' is no metric of {job.recipe.task}",
+                right=f"one of: {', '.join(known)}",
+                type=f"training.metric_for_best_model={known[0]}",
+            )
+        )
+    return name
+
+
+def _check_disk(job: Job) -> None:
+    """Refuse before the first step what would fail at the last save."""
+    trained = sum(parameter.numel() for _, parameter in job.strategy.named_trainable())
+    whole = sum(p.numel() * p.element_size() for p in job.module.parameters() if p.requires_grad)
+    options = job.recipe.training
+    # One more than is kept: the newest is whole before the oldest goes.
+    kept = 0 if options.save_steps is None else (options.save_total_limit or 1) + 1
+    require_free(job.folder, kept=kept, checkpoint_bytes=12 * trained, final_bytes=whole)
+
+
+def require_free(folder: Path, *, kept: int, checkpoint_bytes: int, final_bytes: int) -> None:
+    """Raise DoesNotFit where the folder's disk cannot hold the checkpoints and the final model."""
+    needed, free = kept * checkpoint_bytes + final_bytes, shutil.disk_usage(folder).free
+    if needed <= free:
+        return
+    one, final = format_bytes(checkpoint_bytes), format_bytes(final_bytes)
+    raise DoesNotFit(
+        Problem(
+            where=str(folder),
+            what=f"checkpoints and final model need {format_bytes(needed)}, {format_bytes(free)} are free",
+            right=f"{format_bytes(needed)} free: {kept} checkpoints of {one} and a final model of {final}",
+            type="--output_dir FOLDER_ON_A_LARGER_DISK, or save_total_limit=1, or save_steps=no",
+        )
+    )

@@ -1,0 +1,124 @@
+"""The processes of one run: who this is, how they agree, and how they part cleanly."""
+
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import torch
+import torch.distributed as dist
+
+from launcher.errors import LauncherError, LaunchMismatch, Problem
+from launcher.facts import Machine, Starter
+
+T = TypeVar("T")
+TIMEOUT = timedelta(minutes=30)
+
+
+@dataclass(frozen=True, kw_only=True)
+class World:
+    """This rank among `num_ranks`, and its device."""
+
+    rank: int
+    num_ranks: int
+    device: torch.device
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this rank speaks and writes for all."""
+        return self.rank == 0
+
+    def barrier(self) -> None:
+        """Wait for every rank."""
+        if dist.is_initialized():
+            dist.barrier()
+
+    def gather(self, value: T) -> list[T]:
+        """Every rank's value, in the order of ranks, on every rank."""
+        if self.num_ranks == 1:
+            return [value]
+        found: list[Any] = [None] * self.num_ranks
+        dist.all_gather_object(found, value)
+        return found
+
+    def broadcast(self, value: T) -> T:
+        """The first rank's value."""
+        return self.gather(value)[0]
+
+    def sum(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The tensor summed over ranks, in place."""
+        if self.num_ranks > 1:
+            dist.all_reduce(tensor)
+        return tensor
+
+    def agreed(self, work: Callable[[], T]) -> T:
+        """Do the work on every rank; if it fails on one, every rank raises that rank's error.
+
+        So a person reads one message, and no rank is left waiting for another that has stopped.
+        """
+        result: T | None = None
+        problem: LauncherError | None = None
+        try:
+            result = work()
+        except LauncherError as error:
+            problem = error
+        failed = [error for error in self.gather(problem) if error is not None]
+        if failed:
+            raise failed[0]
+        return result  # type: ignore[return-value]
+
+
+def join(starter: Starter, machine: Machine, *, needs_group: bool) -> World:
+    """Join the process group that the starter prepared; one process joins only where its backend asks.
+
+    Raises LaunchMismatch where the group has another size than the starter said.
+    """
+    device = torch.device("cpu")
+    if machine.device == "cuda":
+        device = torch.device("cuda", starter.local_rank)
+        torch.cuda.set_device(device)
+    if starter.world_size > 1 or needs_group:
+        _alone_defaults(starter)
+        backend = "nccl" if device.type == "cuda" else "gloo"
+        dist.init_process_group(backend, timeout=TIMEOUT, rank=starter.rank, world_size=starter.world_size)
+        _check_size(starter)
+    return World(rank=starter.rank, num_ranks=starter.world_size, device=device)
+
+
+def _alone_defaults(starter: Starter) -> None:
+    """A group of one needs an address too; a free port, whatever a starter's fixed default is."""
+    os.environ.setdefault("LOCAL_RANK", str(starter.local_rank))
+    os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
+    if starter.world_size == 1:
+        os.environ.update(RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT=_free_port())
+
+
+def _free_port() -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
+
+
+def _check_size(starter: Starter) -> None:
+    if dist.get_world_size() != starter.world_size:
+        raise LaunchMismatch(
+            Problem(
+                what=f"{starter.world_size} processes were started, the group has {dist.get_world_size()}",
+                right="one group with every process in it",
+                type="launcher run RECIPE --gpus N",
+            )
+        )
+
+
+def leave(world: World, *, failed: bool) -> None:
+    """Meet once more, then destroy the group: gloo aborts the interpreter at exit otherwise.
+
+    After a failure nobody is waited for: the others may be gone.
+    """
+    if not dist.is_initialized():
+        return
+    if not failed:
+        world.barrier()
+    dist.destroy_process_group()
