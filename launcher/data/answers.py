@@ -35,7 +35,7 @@ def join_answers(examples: Examples, tokenizer: Any, template: str, max_length: 
     # One id must stand in front of the answer: it predicts the answer's first.
     room = max_length - answers.lengths - len(first)
     fits = np.flatnonzero(room >= (0 if first else 1)).astype(np.int64)
-    notices = _lost(examples, fits, max_length)
+    notices = _lost(examples, fits, max_length, needed=int((max_length - room).max()) + (not first))
     prompts, answers, room = prompts.take(fits), answers.take(fits), room[fits]
     kept = np.minimum(prompts.lengths, room)
     rows, trained = _put_together(first, prompts, kept, answers)
@@ -103,7 +103,7 @@ def _put_together(first: list[int], prompts: Ragged, kept: Int64, answers: Ragge
     return Ragged.of(values, lengths), trained
 
 
-def _lost(examples: Examples, fits: Int64, max_length: int) -> tuple[str, ...]:
+def _lost(examples: Examples, fits: Int64, max_length: int, *, needed: int) -> tuple[str, ...]:
     num_lost = len(examples) - len(fits)
     if not num_lost:
         return ()
@@ -116,7 +116,7 @@ def _lost(examples: Examples, fits: Int64, max_length: int) -> tuple[str, ...]:
                 where=f"{examples.path}:{line}",
                 what=f"{said} (this is the first)",
                 right=f"at most {MOST_LOST:.0%} of the rows may be lost: they would train nothing",
-                type="a larger data.max_length, or shorter answers in the file",
+                type=f"data.max_length={needed} (the longest answer's need), or shorter answers in the file",
             )
         )
     return (f"{examples.path.name}: {said} and are left out (first at line {line:,})",)

@@ -8,12 +8,12 @@ from launcher.data.text_file import read_text
 from launcher.errors import DataError, Problem
 
 
-def read_rows(path: Path, *, key: str = "data.train_file") -> Table:
+def read_rows(path: Path, *, key: str = "data.train_file", source: str | None = None) -> Table:
     """All rows of a file. Raises DataError for a file that is missing, empty, or not what its name says.
 
-    `key` is the recipe's key that names the file, for the message.
+    `key` is the recipe's key that names the file, `source` where to get it: both for the message.
     """
-    text = read_text(path, key=key)
+    text = read_text(path, key=key, source=source)
     table = _format_of(path).read(text, path)
     if not table.rows:
         raise DataError(

@@ -36,14 +36,14 @@ def read_splits(
 ) -> Splits:
     """Read, recognise, check and divide the data. Raises DataError for what cannot be trained on."""
     filler = Filler(options.fill)
-    table = read_rows(train_path)
+    table = read_rows(train_path, source=options.source)
     recognised = recognise(table, options, task)
     train = _Rows.of(table, recognised, filler)
     labels, said = _learn(train, options)
     notices = [*table.notices, recognised.said(table), *train.notices, *said]
     held_out = None
     if eval_path is not None:
-        eval_table = read_rows(eval_path, key="data.eval_file")
+        eval_table = read_rows(eval_path, key="data.eval_file", source=options.source)
         held_out = _Rows.of(eval_table, apply(recognised, eval_table), filler)
         notices += [
             *eval_table.notices,

@@ -73,7 +73,8 @@ def render_end(tokenizer: Any, template: str) -> str:
     if choose(template, tokenizer) != "chat":
         return ""
     talk = [_said("user", "a"), _said("assistant", _MARK)]
-    return _chat(tokenizer, talk, add_generation_prompt=False).rpartition(_MARK)[2].rstrip()
+    _, mark, behind = _chat(tokenizer, talk, add_generation_prompt=False).rpartition(_MARK)
+    return behind.rstrip() if mark else ""
 
 
 def prompt_ids(instruction: str, input: str, tokenizer: Any, template: str) -> list[int]:

@@ -24,9 +24,9 @@ _PAIR = re.compile(rb"[\xa1-\xf7][\xa1-\xfe]")
 _NOT_CP1252 = frozenset(b"\x81\x8d\x8f\x90\x9d")
 
 
-def read_text(path: Path, *, key: str = "data.train_file") -> str:
+def read_text(path: Path, *, key: str = "data.train_file", source: str | None = None) -> str:
     """The file's text without a byte order mark. Raises DataError for a missing, empty or unreadable file."""
-    data = _read_bytes(path, key)
+    data = _read_bytes(path, key, source)
     _refuse_binary(data, path)
     try:
         text = data.decode("utf-8-sig")
@@ -37,7 +37,7 @@ def read_text(path: Path, *, key: str = "data.train_file") -> str:
     return text
 
 
-def _read_bytes(path: Path, key: str) -> bytes:
+def _read_bytes(path: Path, key: str, source: str | None) -> bytes:
     try:
         return path.read_bytes()
     except IsADirectoryError:
@@ -45,17 +45,21 @@ def _read_bytes(path: Path, key: str) -> bytes:
         right = f"one file in it: {inside}" if inside else "a csv, tsv, json, jsonl or txt file"
         raise DataError(_problem(path, "this is a folder", right, f"{key}={path}/FILE")) from None
     except FileNotFoundError:
-        raise DataError(_missing(path, key)) from None
+        raise DataError(_missing(path, key, source)) from None
     except OSError as error:
         raise DataError(
             _problem(path, f"cannot be read: {error.strerror}", "a readable file", f"ls -l {path}")
         ) from None
 
 
-def _missing(path: Path, key: str) -> Problem:
+def _missing(path: Path, key: str, source: str | None) -> Problem:
     siblings = {child.name.lower(): child.name for child in _files_beside(path)}
     close = nearest(path.name, siblings)
     right = f"a file that exists; beside it: {', '.join(sorted(siblings.values())[:5]) or 'nothing'}"
+    if source and not close:
+        return _problem(
+            path, "there is no such file", f"the file from {source}", f"{key}=FILE once it is here"
+        )
     typed = f"{key}={path.parent / siblings[close]}" if close else f"{key}=FILE"
     return _problem(path, "there is no such file", right, typed)
 

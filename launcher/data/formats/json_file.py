@@ -89,7 +89,7 @@ def _read_array(text: str, path: Path, findings: Findings, keep: Keep) -> None:
             keep(record, line, number)
             place = _behind_record(text, end)
         except ValueError as error:
-            findings.add(_unreadable(error, path, line, number, text[place : place + 200]))
+            findings.add(_unreadable(error, path, line, number, text[place : place + 200], start=place))
             return
     rest = text[place + 1 :].strip()
     if rest:
@@ -131,11 +131,14 @@ def _whole_object(text: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _unreadable(error: ValueError, path: Path, line: int, number: int, content: str) -> Problem:
+def _unreadable(
+    error: ValueError, path: Path, line: int, number: int, content: str, *, start: int = 0
+) -> Problem:
+    """`content` begins at `start` of the text that the decoder was given."""
     what = str(error)
     if isinstance(error, json.JSONDecodeError):
-        what = f"{error.msg} at its character {error.pos + 1}" if error.doc == content else error.msg
-        line += 0 if error.doc == content else error.doc.count("\n", error.doc.find(content), error.pos)
+        line += error.doc.count("\n", start, error.pos)
+        what = f"{error.msg} at its character {error.pos - start + 1:,}"
     return Problem(
         where=f"{path}:{line}",
         what=f"record {number:,} is not JSON: {what}; it begins: {excerpt(content)}",
