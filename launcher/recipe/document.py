@@ -176,11 +176,11 @@ def read_document(path: Path) -> Document:
     return Document(path=path, entries=entries)
 
 
-def compose_value(text: str, path: Path) -> Any:
-    """The plain value of a text that stands alone. Raises RecipeError where it is not YAML."""
+def compose_value(text: str, path: Path) -> tuple[Any, Any]:
+    """The plain value of a text that stands alone, and each part as typed. Raises RecipeError for what is no YAML."""
     root = compose(text, path)
     reader = _Reader(path)
     value, raw = reader.read(root) if root is not None else (None, text)
     if reader.problems:
         raise RecipeError(reader.problems)
-    return Entry(value=value, raw=raw, line=1).plain()
+    return Entry(value=value, raw=raw, line=1).plain(), raw

@@ -28,6 +28,14 @@ def is_file_name(text: str) -> bool:
     return text.endswith(SUFFIXES) or "/" in text or "\\" in text
 
 
+def exists(path: Path) -> bool:
+    """Whether there is something; what cannot be a path at all is not there."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
 def is_shipped(path: Path) -> bool:
     """Whether the file is one of the shipped recipes."""
     return path.parent == folder()
@@ -44,10 +52,13 @@ def find(name_or_file: str, beside: Path | None = None, where: str = "") -> Path
     if is_file_name(name_or_file):
         places = [candidate, *([shipped] if "/" not in name_or_file else [])]
     else:
-        places = [shipped, *([candidate] if candidate.is_file() and name_or_file else [])]
+        places = [
+            shipped,
+            *([candidate] if name_or_file and exists(candidate) and candidate.is_file() else []),
+        ]
         places += [base / f"{name_or_file}{suffix}" for suffix in SUFFIXES]
     for place in places:
-        if place.exists():
+        if exists(place):
             return place.resolve()
     raise UnknownSetting(_not_found(name_or_file, base, where))
 

@@ -12,7 +12,7 @@ from launcher.recipe.translate import Layer
 Leaves = dict[tuple[str, ...], Leaf]
 
 # What says where the parent's model or rows lie means nothing for another model or other rows.
-BELONGS_TO = {
+BELONGS_TO: dict[tuple[str, ...], tuple[tuple[str, ...], ...]] = {
     ("model", "model_name_or_path"): (
         ("model", "pip_package"),
         ("model", "gguf_file"),
@@ -74,7 +74,7 @@ def _replace(path: tuple[str, ...], layer: Layer, merged: Merged) -> None:
     inherited = [key for key in BELONGS_TO[path] if key in merged.leaves and key not in layer.leaves]
     for key in inherited:
         dropped = merged.leaves.pop(key)
-        what = f"{dropped.key}: {dropped.raw} belongs to {old.raw}, left out"
+        what = f"{dropped.key}: {dropped.typed} belongs to {old.typed}, left out"
         merged.notices.append(f"{new.origin.place()}  {what}")
 
 
@@ -97,12 +97,12 @@ def _accumulation(leaf: Leaf, leaves: Leaves) -> Problem:
     cards = _number(leaves, ("hardware", "gpus")) or 1
     steps = leaf.value if isinstance(leaf.value, int) and leaf.value > 0 else None
     size = micro * steps * cards if micro and steps else None
-    sum_ = f"{micro or 'rows of one card'} x {leaf.raw} accumulation x {cards} card{'s' * (cards > 1)}"
+    sum_ = f"{micro or 'rows of one card'} x {leaf.typed} accumulation x {cards} card{'s' * (cards > 1)}"
     given = leaves.get(("training", "global_batch_size"))
     why = "accumulation is solved from the global batch and the cards found"
     return Problem(
         where=leaf.origin.place(),
-        what=f"{leaf.key}: '{leaf.raw}' is not taken: {why}",
+        what=f"{leaf.key}: '{leaf.typed}' is not taken: {why}",
         right=f"training.global_batch_size{f': {size}' if size else ''} ({sum_})",
         type="remove this line" if given else _assignment(leaf, size),
     )

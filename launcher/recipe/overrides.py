@@ -39,8 +39,8 @@ def read_override(argument: str) -> list[Leaf]:
             )
         )
     path = full_path(key.strip())
-    value = read_value(raw, path)
-    return list(unfold(path, value, raw, TYPED))
+    value, typed = read_value(raw, path)
+    return list(unfold(path, value, typed, TYPED))
 
 
 def full_path(key: str) -> tuple[str, ...]:
@@ -73,10 +73,10 @@ def choose(key: str, meanings: Sequence[tuple[str, ...]]) -> tuple[str, ...] | N
     )
 
 
-def read_value(raw: str, path: tuple[str, ...]) -> Any:
-    """A scalar, or a list or mapping in brackets; quotes are taken off."""
+def read_value(raw: str, path: tuple[str, ...]) -> tuple[Any, Any]:
+    """A scalar, or a list or mapping in brackets, and its text as typed; quotes are taken off."""
     if raw.strip()[:1] not in ("[", "{", '"', "'"):
-        return read_scalar(raw.strip())
+        return read_scalar(raw.strip()), raw
     try:
         return compose_value(raw.strip(), Path(".".join(path)))
     except RecipeError as error:
@@ -88,14 +88,14 @@ def read_value(raw: str, path: tuple[str, ...]) -> Any:
                 type=f'"{".".join(path)}=[a, b]"',
             )
             raise RecipeError(problem) from error
-        return raw
+        return raw, raw
 
 
 def unfold(path: tuple[str, ...], value: Any, raw: Any, origin: Origin) -> Iterable[Leaf]:
     """The leaves of one given value: a section or a mapping of free names falls into its keys."""
     if isinstance(value, dict) and value and (path[0] in sections() and len(path) == 1 or is_free(path)):
         for name, inner in value.items():
-            yield from unfold((*path, str(name)), inner, inner, origin)
+            yield from unfold((*path, str(name)), inner, raw[name], origin)
     else:
         yield Leaf(path=path, value=value, raw=raw, origin=origin)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from launcher.errors import Problem, RecipeError
 from launcher.recipe.document import Document, read_document
 from launcher.recipe.library import find
-from launcher.recipe.provenance import shown
+from launcher.recipe.provenance import as_typed, shown
 
 
 def lineage(path: Path) -> list[Document]:
@@ -28,7 +28,7 @@ def _parent(document: Document) -> Path | None:
     raise RecipeError(
         Problem(
             where=where,
-            what=f"extends: '{entry.raw}' is no parent",
+            what=f"extends: '{as_typed(entry.raw)}' is no parent",
             right="one shipped name, or one file beside this one",
             type="extends: quickstart",
         )

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from launcher.recipe.library import folder
+from launcher.recipe.library import exists, folder
 from launcher.recipe.provenance import Leaf
 
 PATH_KEYS = (
@@ -26,7 +26,7 @@ def candidates(text: str, recipe_path: Path) -> list[Path]:
 def resolve(text: str, recipe_path: Path) -> Path:
     """The file's absolute path; the preferred place where it exists nowhere."""
     places = candidates(text, recipe_path)
-    return next((place for place in places if _exists(place)), places[0])
+    return next((place for place in places if exists(place)), places[0])
 
 
 def place(leaf: Leaf) -> Leaf:
@@ -39,13 +39,6 @@ def place(leaf: Leaf) -> Leaf:
     written_in = Path(leaf.origin.file) if leaf.origin.file else Path.cwd() / "command line"
     places = candidates(leaf.value, written_in)
     if leaf.path[0] != "data":
-        places = [each for each in places if each.parent != folder() and each.is_dir()]
-    found = next((each for each in places if _exists(each)), None)
+        places = [each for each in places if each.parent != folder() and exists(each) and each.is_dir()]
+    found = next((each for each in places if exists(each)), None)
     return replace(leaf, value=str(found)) if found else leaf
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except (OSError, ValueError):
-        return False

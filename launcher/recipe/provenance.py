@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+_LONGEST = 200
 Kind = Literal["default", "recipe", "parent", "command line", "starter", "derived"]
 
 
@@ -47,6 +48,22 @@ class Leaf:
     def key(self) -> str:
         """The dotted key."""
         return ".".join(self.path)
+
+    @property
+    def typed(self) -> str:
+        """The value as the person wrote it, for messages."""
+        return as_typed(self.raw)
+
+
+def as_typed(raw: Any) -> str:
+    """A raw value in one line, as in a recipe; the middle of a long one left out."""
+    if isinstance(raw, list):
+        text = f"[{', '.join(map(as_typed, raw))}]"
+    elif isinstance(raw, dict):
+        text = f"{{{', '.join(f'{key}: {as_typed(value)}' for key, value in raw.items())}}}"
+    else:
+        text = str(raw)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 2 :]}"
 
 
 DEFAULT = Origin(kind="default")

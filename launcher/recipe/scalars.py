@@ -18,8 +18,10 @@ def read_scalar(text: str) -> Any:
         return None
     if text in _BOOLEANS:
         return _BOOLEANS[text]
+    if len(text) > MAX_DIGITS:
+        return text
     digits = text.replace("_", "")
-    if _INTEGER.fullmatch(text) and len(digits) < MAX_DIGITS:
+    if _INTEGER.fullmatch(text):
         return _whole(digits)
     if _FLOAT.fullmatch(text):
         return float(re.sub(r"\.(?=inf$|nan$)", "", digits.lower()))

@@ -9,10 +9,13 @@ from launcher.registry import nearest
 
 def as_typed(leaf: Leaf, path: tuple[str, ...]) -> str:
     """The line or argument to type for the value of `leaf` under another key."""
-    raw = leaf.raw if isinstance(leaf.raw, str) else str(leaf.raw).replace("'", "")
     if leaf.origin.kind in ("command line", "starter"):
-        return f"{'.'.join(path)}={raw}"
-    return f"{path[-1]}: {raw}" if len(path) == 1 else f"{path[0]}: {{{': '.join([path[-1], raw])}}}"
+        return f"{'.'.join(path)}={leaf.typed}"
+    return (
+        f"{path[-1]}: {leaf.typed}"
+        if len(path) == 1
+        else f"{path[0]}: {{{': '.join([path[-1], leaf.typed])}}}"
+    )
 
 
 def unknown_key(leaf: Leaf, piece: str | None = None) -> Problem:

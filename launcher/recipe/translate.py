@@ -11,7 +11,7 @@ from typing import Any
 from launcher.errors import Problem
 from launcher.recipe.aliases import ACCUMULATION, ALIASES, LEFT_OUT, NOT_NEEDED, REFUSED
 from launcher.recipe.document import Entry
-from launcher.recipe.keys import SHORTHANDS, is_free, is_known, sections
+from launcher.recipe.keys import SHORTHANDS, fields_of, is_free, is_known, sections
 from launcher.recipe.provenance import Leaf, Origin
 from launcher.recipe.suggest import as_typed, unknown_key
 
@@ -34,7 +34,7 @@ class Layer:
 
 
 def _conflict(first: Leaf, second: Leaf, typed: str) -> Problem:
-    values = f"'{first.raw}' ({first.origin.place()}) and '{second.raw}'"
+    values = f"'{first.typed}' ({first.origin.place()}) and '{second.typed}'"
     return Problem(
         where=second.origin.place(),
         what=f"{typed}: {second.key} is given twice: {values}",
@@ -76,7 +76,7 @@ def translate(leaves: Iterable[Leaf]) -> Layer:
 
 def _place(leaf: Leaf, layer: Layer) -> None:
     name = leaf.path[-1]
-    if len(leaf.path) == 1 and name in SHORTHANDS:
+    if len(leaf.path) == 1 and name in sections():
         _unfold(leaf, layer)
     elif is_known(leaf.path):
         layer.add(leaf, leaf.key)
@@ -95,16 +95,16 @@ def _place(leaf: Leaf, layer: Layer) -> None:
 def _unfold(leaf: Leaf, layer: Layer) -> None:
     """`backend: zero2` is `backend: {name: zero2}`; a list is no section."""
     section = leaf.path[0]
-    key = SHORTHANDS[section]
-    if section == "tracking" or isinstance(leaf.value, str):
+    key = SHORTHANDS.get(section)
+    if key and (section == "tracking" or isinstance(leaf.value, str)):
         layer.add(replace(leaf, path=(section, key)), section)
         return
     layer.problems.append(
         Problem(
             where=leaf.origin.place(),
-            what=f"{section}: '{leaf.raw}' is no section",
-            right=f"a name, or keys below {section}:",
-            type=f"{section}: {{{key}: ...}}",
+            what=f"{section}: '{leaf.typed}' is no section",
+            right=f"{'a name, or ' if key else ''}keys below {section}:",
+            type=f"{section}: {{{key or next(iter(fields_of(section)))}: ...}}",
         )
     )
 
@@ -112,12 +112,12 @@ def _unfold(leaf: Leaf, layer: Layer) -> None:
 def _refuse(leaf: Leaf, layer: Layer) -> None:
     name, refusal = leaf.path[-1], REFUSED[leaf.path[-1].lower()]
     if leaf.value in (False, None) and name.startswith("load_in_"):
-        layer.notices.append(f"{leaf.origin.place()}  {name}: {leaf.raw} is always so here, left out")
+        layer.notices.append(f"{leaf.origin.place()}  {name}: {leaf.typed} is always so here, left out")
         return
     layer.problems.append(
         Problem(
             where=leaf.origin.place(),
-            what=f"{leaf.key}: '{leaf.raw}' is not taken: {refusal.why}",
+            what=f"{leaf.key}: '{leaf.typed}' is not taken: {refusal.why}",
             right=refusal.right,
             type=refusal.type.format(value=leaf.raw),
         )
@@ -129,18 +129,20 @@ def _rename(leaf: Leaf, layer: Layer) -> None:
     path = tuple(alias.key.split("."))
     value, reason = _convert(alias.convert, leaf.value)
     if reason:
-        what = f"{leaf.key}: '{leaf.raw}' cannot be read as {alias.key}"
+        what = f"{leaf.key}: '{leaf.typed}' cannot be read as {alias.key}"
         layer.problems.append(
             Problem(
                 where=leaf.origin.place(), what=what, right=reason, type=f"{path[0]}: {{{path[-1]}: ...}}"
             )
         )
     elif value is LEFT_OUT:
-        layer.notices.append(f"{leaf.origin.place()}  {name}: {leaf.raw} says nothing here, left out")
+        layer.notices.append(f"{leaf.origin.place()}  {name}: {leaf.typed} says nothing here, left out")
     else:
         moved = replace(leaf, path=path, value=value, raw=leaf.raw if value == leaf.value else value)
         layer.add(moved, leaf.key)
-        layer.notices.append(f"{leaf.origin.place()}  {name} is called {alias.key} here: read as {moved.raw}")
+        layer.notices.append(
+            f"{leaf.origin.place()}  {name} is called {alias.key} here: read as {moved.typed}"
+        )
 
 
 def _convert(convert: Any, value: Any) -> tuple[Any, str]:

@@ -71,7 +71,7 @@ def problem_of(
     right = " or ".join(dict.fromkeys(expectation(error) for error in errors))
     return Problem(
         where=leaf.origin.place(),
-        what=f"{key}: '{leaf.raw}' cannot be used",
+        what=f"{key}: '{leaf.typed}' cannot be used",
         right=right,
         type=_assign(leaf, _example(path, leaf, errors)),
     )
@@ -101,7 +101,7 @@ def _example(path: tuple[str, ...], leaf: Leaf, errors: Sequence[ErrorDetails]) 
     """A value that the key takes: the nearest choice, the default, or its lowest number."""
     expected = [str(error.get("ctx", {}).get("expected")) for error in errors]
     choices = [name for text in expected for name in re.findall(r"'([^']*)'", text)]
-    if choices and (close := nearest(str(leaf.raw), choices)):
+    if choices and (close := nearest(leaf.typed, choices)):
         return close
     field = known().get(path)
     default = field.default if field is not None else None
@@ -128,7 +128,7 @@ def wrong_kind(leaf: Leaf, right: str) -> Problem:
     """The finding for a value that the schema would take, or bend into another one in silence."""
     return Problem(
         where=leaf.origin.place(),
-        what=f"{leaf.key}: '{leaf.raw}' cannot be used",
+        what=f"{leaf.key}: '{leaf.typed}' cannot be used",
         right=right,
         type=_assign(leaf, _example(leaf.path, leaf, ())),
     )
