@@ -177,7 +177,7 @@ def read_document(path: Path) -> Document:
 
 
 def compose_value(text: str, path: Path) -> tuple[Any, Any]:
-    """The plain value of a text that stands alone, and each part as typed. Raises RecipeError for what is no YAML."""
+    """The plain value of a text that stands alone, and as typed. Raises RecipeError for what is no YAML."""
     root = compose(text, path)
     reader = _Reader(path)
     value, raw = reader.read(root) if root is not None else (None, text)

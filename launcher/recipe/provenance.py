@@ -12,7 +12,7 @@ def shown(path: Path | str) -> str:
     """The path as a person would type it: relative where it lies below the working directory."""
     try:
         return str(Path(path).relative_to(Path.cwd()))
-    except ValueError:
+    except (ValueError, OSError):
         return str(path)
 
 

@@ -31,13 +31,18 @@ class Given:
     recipe: Recipe
     origins: Mapping[str, Origin]
 
+    def origin(self, key: str) -> Origin:
+        """Where the key's value came from; for a mapping, its first name's."""
+        inside = (origin for each, origin in self.origins.items() if each.startswith(f"{key}."))
+        return self.origins.get(key) or next(inside, DEFAULT)
+
     def is_given(self, key: str) -> bool:
         """Whether somebody wrote the key, whatever the value."""
-        return self.origins.get(key, DEFAULT).kind not in ("default", "derived")
+        return self.origin(key).kind not in ("default", "derived")
 
     def at(self, key: str) -> str:
         """The place where the key was written; the recipe's own file where it was not."""
-        return self.origins.get(key, DEFAULT).place() if self.is_given(key) else self.file()
+        return self.origin(key).place() if self.is_given(key) else self.file()
 
     def file(self) -> str:
         """The recipe's file, without a line."""
@@ -284,11 +289,7 @@ def options_of_the_other_task(given: Given) -> Iterator[str]:
     for task, keys in only.items():
         if task != given.recipe.task:
             for key in keys:
-                if any(
-                    given.is_given(each)
-                    for each in given.origins
-                    if each == key or each.startswith(f"{key}.")
-                ):
+                if given.is_given(key):
                     yield _no_effect(given, key, f"only {task} uses it")
 
 

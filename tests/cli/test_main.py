@@ -1,0 +1,108 @@
+"""The dispatcher: verbs found in the folder, mistakes told, heavy libraries left alone."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from launcher import __version__
+from launcher.cli import main as dispatcher
+from launcher.cli.main import verbs
+
+HEAVY = ("torch", "transformers", "accelerate", "deepspeed", "peft", "datasets", "numpy")
+
+
+@pytest.mark.parametrize("arguments", [[], ["-h"], ["--help"], ["help"]])
+def test_the_overview_names_every_verb(run_verb: Any, arguments: list[str]) -> None:
+    code, out, err = run_verb(*arguments)
+    assert code == 0 and not err
+    for verb in verbs():
+        assert f"  {verb} " in out
+
+
+def test_the_verbs_are_the_files_of_the_folder(root: Path) -> None:
+    files = {path.stem for path in (root / "launcher" / "cli").glob("[a-z]*.py")} - {"main"}
+    assert set(verbs()) == files
+    assert verbs()[:4] == ["ls", "cat", "cp", "check"]
+
+
+def test_the_version(run_verb: Any) -> None:
+    assert run_verb("--version")[:2] == (0, f"launcher {__version__}\n")
+
+
+def test_an_unknown_verb_names_the_nearest(run_verb: Any) -> None:
+    code, out, err = run_verb("chek")
+    assert (code, out) == (2, "")
+    assert "unknown verb 'chek'" in err
+    assert "launcher check" in err
+
+
+@pytest.mark.parametrize("verb", ["ls", "cat", "cp", "check"])
+def test_every_verb_has_help(run_verb: Any, verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        run_verb(verb, "--help")
+    assert caught.value.code == 0
+    assert f"usage: launcher {verb}" in capsys.readouterr().out
+
+
+def test_an_unknown_flag_is_a_usage_error(run_verb: Any) -> None:
+    with pytest.raises(SystemExit) as caught:
+        run_verb("ls", "--jsn")
+    assert caught.value.code == 2
+
+
+def test_an_interrupt_is_130_without_a_traceback(run_verb: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    verb = ModuleType("interrupted")
+
+    def interrupt(args: object) -> int:
+        raise KeyboardInterrupt
+
+    verb.SUMMARY, verb.add_arguments, verb.run = "", lambda parser: None, interrupt  # type: ignore[attr-defined]
+    monkeypatch.setattr(dispatcher, "_verb", lambda name: verb)
+    assert run_verb("ls") == (130, "", "interrupted\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["ls"],
+        ["ls", "--json"],
+        ["cat", "quickstart"],
+        ["cat", "lora_qwen2.5_7b_3090", "--provenance"],
+        ["cp", "quickstart", "mine.yaml"],
+        ["check"],
+        ["check", "quickstart", "gpu=t4", "adapter=lora"],
+        ["check", "no-such-recipe"],
+        [],
+    ],
+)
+def test_the_recipe_verbs_leave_heavy_libraries_alone(
+    fresh: Callable[..., subprocess.CompletedProcess[str]], arguments: list[str]
+) -> None:
+    code = (
+        "import sys; from launcher.cli.main import main; main(sys.argv[1:]);"
+        f"print('loaded:', sorted(set({HEAVY!r}) & set(sys.modules)))"
+    )
+    done = fresh("-c", code, *arguments)
+    assert "Traceback" not in done.stderr
+    assert done.stdout.splitlines()[-1] == "loaded: []"
+
+
+def test_the_check_of_heavy_libraries_would_notice_one(
+    fresh: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    done = fresh("-c", f"import sys, numpy; print(sorted(set({HEAVY!r}) & set(sys.modules)))")
+    assert done.stdout.strip() == "['numpy']"
+
+
+def test_a_reader_that_goes_away_is_no_error(root: Path) -> None:
+    command = f"{sys.executable} -m launcher cat lora_7b_3090 --provenance | head -n 1"
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command}"], cwd=root, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.splitlines()) == 1
