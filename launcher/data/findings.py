@@ -37,6 +37,6 @@ class Findings:
             where=str(self.path),
             what=f"{self.num_found:,} problems in all, the first {len(self.shown)} are above",
             right="none",
-            type=f"launcher check after mending the file ({rest:,} more are not shown)",
+            type=f"the file mended, then the same command: it shows the next of the {rest:,} others",
         )
         raise DataError([*self.shown, total] if rest else self.shown)

@@ -94,7 +94,7 @@ def _unknown_role(role: str, known: set[str]) -> Problem:
         where=f"data.columns.{role}",
         what=f"'{role}' is not a role of this layout",
         right=f"one of: {', '.join(sorted(known))}",
-        type=f"data.columns.{nearest(role, known) or 'ROLE'}=COLUMN",
+        type=f"data.columns.{nearest(role, sorted(known)) or 'ROLE'}=COLUMN",
     )
 
 

@@ -1,5 +1,6 @@
 """A table's columns as texts by role: types checked, empty ones left out or refused, never guessed."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from launcher.data.table import Table
 from launcher.errors import DataError, Problem
 
 MOST_EMPTY = 0.01
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _KINDS = {bool: "true or false", int: "a number", float: "a number", list: "a list", dict: "an object"}
 Texts = dict[str, list[str]]
 
@@ -30,7 +32,24 @@ def _column(table: Table, column: str | None, findings: Findings) -> list[str]:
     for row, value in enumerate(values):
         if value is not None and not isinstance(value, str):
             findings.add(_not_text(table, row, column, value))
-    return [value if isinstance(value, str) else "" for value in values]
+    texts = [value if isinstance(value, str) else "" for value in values]
+    for row in _broken(texts):
+        findings.add(_half_a_letter(table, row, column, texts[row]))
+    return texts
+
+
+def _broken(texts: Sequence[str]) -> list[int]:
+    r"""Rows with a lone surrogate (`\ud83d` without its second half), which no tokenizer takes."""
+    return [row for row, text in enumerate(texts) if not text.isascii() and _SURROGATE.search(text)]
+
+
+def _half_a_letter(table: Table, row: int, column: str, text: str) -> Problem:
+    return Problem(
+        where=f"{table.where(row)}  {column}",
+        what=f"record {row + 1:,}, field '{column}' holds half of a character: {excerpt(ascii(text))}",
+        right=r"both halves, such as \ud83d\ude00, or the character itself",
+        type="mend or remove that record",
+    )
 
 
 def _not_text(table: Table, row: int, column: str, value: Any) -> Problem:

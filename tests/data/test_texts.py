@@ -90,3 +90,9 @@ def test_prose_without_blank_lines_is_one_document_a_line():
     lines = ["one", "two"]
     table = table_of([{"text": line} for line in lines], is_prose=True)
     assert documents(table, {"text": lines}) == ({"text": lines}, [2, 3])
+
+
+def test_half_of_a_character_is_refused_before_the_tokenizer_meets_it():
+    table = table_of([{"text": "\U0001f600", "label": "1"}, {"text": "a \ud83d b", "label": "1"}])
+    with pytest.raises(DataError, match=r"a.json:3  text  record 2.*half of a character: .*\\ud83d"):
+        texts_of(table, recognised(table))
