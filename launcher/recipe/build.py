@@ -51,11 +51,13 @@ def build(leaves: Leaves, file: Origin) -> Built:
 def nested(leaves: Leaves) -> dict[str, Any]:
     """The values as sections of keys."""
     tree: dict[str, Any] = {"model": {}, "data": {}}
-    for path, leaf in leaves.items():
-        branch = tree
+    for path in sorted(leaves, key=len):  # a whole mapping before the names inside it
+        branch: Any = tree
         for part in path[:-1]:
-            branch = branch.setdefault(part, {})
-        branch[path[-1]] = leaf.value
+            branch = branch.setdefault(part, {}) if isinstance(branch, dict) else None
+        if isinstance(branch, dict):
+            value = leaves[path].value
+            branch[path[-1]] = dict(value) if isinstance(value, dict) else value
     return tree
 
 
@@ -78,7 +80,7 @@ def _without_unknown_pieces(leaves: Leaves) -> tuple[Leaves, list[Problem]]:
         if leaf is None or leaf.value in pieces.names():
             continue
         try:
-            pieces.get(str(leaf.value), where=leaf.origin.place())
+            pieces.get(leaf.typed, where=leaf.origin.place())
         except UnknownSetting as error:
             problems += [replace(each, what=f"{leaf.key}: {each.what}") for each in error.problems]
         leaves = {path: each for path, each in leaves.items() if path[0] != section}

@@ -4,11 +4,12 @@ YAML 1.2. What a recipe does not need is refused with its line: tags, duplicate 
 lead into themselves, several documents, roots that are no mapping. What the keys mean is not known here.
 """
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, YAMLError
 from ruamel.yaml.main import YAML
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
@@ -75,7 +76,9 @@ def read_text(path: Path) -> str:
 def compose(text: str, path: Path) -> Node | None:
     """The file's YAML nodes, with their marks. Raises RecipeError with the line of a syntax error."""
     try:
-        return YAML(typ="safe", pure=True).compose(text)  # type: ignore[no-any-return]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ReusedAnchorWarning)  # YAML 1.2 allows it: the last one counts
+            return YAML(typ="safe", pure=True).compose(text)  # type: ignore[no-any-return]
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise _refuse(path, _syntax(error), _SHAPE, mark.line + 1 if mark else None) from error

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from launcher.errors import Problem
-from launcher.recipe.keys import PIECES, fields_of
+from launcher.recipe.keys import PIECES, fields_of, is_free
 from launcher.recipe.provenance import Leaf
 from launcher.recipe.suggest import unknown_key
 from launcher.recipe.translate import Layer
@@ -43,11 +43,19 @@ def merge(layers: Iterable[Layer]) -> Merged:
             _switch(section, layer, merged)
         for path in BELONGS_TO:
             _replace(path, layer, merged)
+        _clear(layer, merged)
         merged.leaves |= layer.leaves
     for section in PIECES:
         _refuse_foreign(section, merged)
     merged.problems += [_accumulation(leaf, merged.leaves) for leaf in merged.accumulation]
     return merged
+
+
+def _clear(layer: Layer, merged: Merged) -> None:
+    """A mapping given as a whole (`columns: {}`) leaves nothing of the inherited one."""
+    for whole in filter(is_free, layer.leaves):
+        for path in [path for path in merged.leaves if path[:-1] == whole]:
+            del merged.leaves[path]
 
 
 def _switch(section: str, layer: Layer, merged: Merged) -> None:

@@ -58,7 +58,7 @@ def flatten(entries: dict[str, Entry], origin: Origin) -> Iterable[Leaf]:
 def _inside(path: tuple[str, ...], entries: dict[str, Entry], origin: Origin) -> Iterable[Leaf]:
     for name, entry in entries.items():
         inner = (*path, name)
-        if isinstance(entry.value, dict) and is_free(inner):
+        if isinstance(entry.value, dict) and entry.value and is_free(inner):
             yield from _inside(inner, entry.value, origin)
         else:
             yield Leaf(
@@ -127,7 +127,7 @@ def _refuse(leaf: Leaf, layer: Layer) -> None:
 def _rename(leaf: Leaf, layer: Layer) -> None:
     name, alias = leaf.path[-1], ALIASES[leaf.path[-1]]
     path = tuple(alias.key.split("."))
-    value, reason = _convert(alias.convert, leaf.value)
+    value, reason = _convert(alias.convert, leaf.value) if leaf.value is not None else (LEFT_OUT, "")
     if reason:
         what = f"{leaf.key}: '{leaf.typed}' cannot be read as {alias.key}"
         layer.problems.append(

@@ -21,6 +21,8 @@ _KINDS = {
     "dict": "a mapping: {name: text}",
     "model": "a section of keys",
     "union": "one of the known names",
+    "missing": "an amount with its unit",
+    "extra": "an amount with its unit",
 }
 _BOUNDS = {
     "greater_than_equal": ("at least", "ge"),

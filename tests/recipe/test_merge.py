@@ -46,3 +46,18 @@ def test_other_rows_leave_the_parents_held_out_rows_behind(write: Any) -> None:
     assert load_recipe(str(path), ["train_file=mine.csv"]).recipe.data.eval_file is None
     kept = load_recipe(str(path), ["train_file=mine.csv", "eval_file=held.csv"])
     assert kept.recipe.data.eval_file == "held.csv"
+
+
+def test_free_names_merge_one_by_one_and_an_empty_mapping_clears_them(write: Any) -> None:
+    columns = "data: {train_file: a.csv, columns: {text: A, label: B}}\n"
+    write(name="base.yaml", whole=f"task: classification\nmodel: m\n{columns}")
+    child = write(name="child.yaml", whole="extends: base.yaml\ndata: {columns: {label: C}}\n")
+    assert load_recipe(str(child)).recipe.data.columns == {"text": "A", "label": "C"}
+    child = write(name="child.yaml", whole="extends: base.yaml\ndata: {columns: {}}\n")
+    assert load_recipe(str(child)).recipe.data.columns == {}
+    assert load_recipe(str(child), ["columns.text=D"]).recipe.data.columns == {"text": "D"}
+
+
+def test_a_mapping_that_is_none_is_told_beside_its_names(write: Any, refuse: Any) -> None:
+    (problem,) = refuse(write(), "columns=word", "columns.text=A").problems
+    assert problem.what == "data.columns: 'word' cannot be used"
