@@ -4,7 +4,8 @@ import ctypes
 import os
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from launcher.process.orphan import parent_of
@@ -12,13 +13,22 @@ from launcher.process.orphan import parent_of
 _PR_SET_CHILD_SUBREAPER = 36
 
 
-def adopt_orphans() -> None:
-    """Make this process the new parent of descendants whose own parent dies (Linux).
+@contextmanager
+def adopting_orphans() -> Iterator[frozenset[int]]:
+    """Be the new parent of descendants whose own parent dies (Linux); yields the children of before.
 
     torchrun gives every rank a session of its own, so no process group holds them all.
     """
+    _set_subreaper(1)
     try:
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        yield frozenset(descendants(os.getpid()))
+    finally:
+        _set_subreaper(0)
+
+
+def _set_subreaper(on: int) -> None:
+    try:
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, on, 0, 0, 0)
     except (OSError, AttributeError):  # not Linux: no prctl
         return
 
@@ -53,20 +63,24 @@ def send(pids: Iterable[int], number: int) -> None:
             continue
 
 
-def end_all(linger_s: float) -> list[int]:
+def end_all(linger_s: float, spared: frozenset[int]) -> list[int]:
     """Wait so long for everything below this process to end, kill the rest; returns what was killed."""
     deadline = time.monotonic() + linger_s
-    while (left := descendants(os.getpid())) and time.monotonic() < deadline:
+    seen: set[int] = set()
+    while True:
+        left = [pid for pid in descendants(os.getpid()) if pid not in spared]
+        seen.update(left)
+        if not left or time.monotonic() > deadline:
+            break
         time.sleep(0.05)
     send(left, signal.SIGKILL)
-    _reap()
+    for pid in seen:
+        _reap(pid, os.WNOHANG if pid not in left else 0)
     return left
 
 
-def _reap() -> None:
-    while True:
-        try:
-            if os.waitpid(-1, os.WNOHANG) == (0, 0):
-                return
-        except ChildProcessError:
-            return
+def _reap(pid: int, options: int) -> None:
+    try:
+        os.waitpid(pid, options)
+    except ChildProcessError:  # never became ours, or was reaped already
+        return

@@ -12,7 +12,7 @@ from pathlib import Path
 from launcher.errors import EXIT_CANNOT_TELL, EXIT_FAILED, EXIT_RESUMABLE, EXIT_USAGE
 
 EXIT_FILE_VARIABLE = "LAUNCHER_EXIT_FILE"
-_OWN = {
+OWN_CODES = {
     0: "done",
     EXIT_FAILED: "failed",
     EXIT_USAGE: "stopped before it began: something given is wrong",
@@ -60,4 +60,4 @@ def in_words(code: int) -> str:
         )
         words = _SIGNALS.get(signal.Signals(number)) if name.startswith("SIG") else None
         return f"{name}: {words}" if words else f"ended by {name}"
-    return _OWN.get(code, f"ended with exit code {code}")
+    return OWN_CODES.get(code, f"ended with exit code {code}")

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from launcher.errors import EXIT_RESUMABLE
 from launcher.facts import Starter
+from launcher.process.exit_codes import write_exit_code
 
 _PR_SET_PDEATHSIG = 1
 _POLL_S = 0.2
@@ -75,6 +76,7 @@ def _watch(links: list[tuple[int, int | None]], readable: int, grace_s: float) -
             os.kill(os.getpid(), signal.SIGTERM)
             break
     time.sleep(grace_s)
+    write_exit_code(os.environ, EXIT_RESUMABLE)
     os._exit(EXIT_RESUMABLE)
 
 

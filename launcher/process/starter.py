@@ -143,8 +143,6 @@ def _require_ranks(backend: str, environ: Mapping[str, str], name: str, world_si
     if backend == "multi_gpu" and world_size == 1 and "RANK" not in environ:
         again = "launcher run RECIPE --backend multi_gpu --gpus 2"
         raise _wrong_ranks(backend, name, world_size, "one for every card, started together", again)
-    if backend == "multi_gpu" and _uses(environ, "DEEPSPEED"):
-        raise _contradiction("backend", starter="DEEPSPEED", file=None, command_line=backend)
 
 
 def _wrong_ranks(backend: str, name: str, world_size: int, right: str, again: str) -> Conflict:

@@ -22,9 +22,9 @@ from types import FrameType
 from typing import TextIO
 
 from launcher.errors import EXIT_FAILED
-from launcher.process.children import adopt_orphans, descendants, end_all, send
+from launcher.process.children import adopting_orphans, descendants, end_all, send
 from launcher.process.command import Command
-from launcher.process.exit_codes import EXIT_FILE_VARIABLE, in_words, read_exit_code
+from launcher.process.exit_codes import EXIT_FILE_VARIABLE, OWN_CODES, in_words, read_exit_code
 from launcher.process.noise import Noise
 from launcher.process.orphan import ask_for_signal_on_parent_death
 
@@ -51,21 +51,30 @@ def supervise(
     stderr: TextIO | None = None,
 ) -> Outcome:
     """Run the command to its end. Call from the main thread: it installs signal handlers."""
-    adopt_orphans()
-    with tempfile.TemporaryDirectory(prefix="launcher-") as folder:
+    with tempfile.TemporaryDirectory(prefix="launcher-") as folder, adopting_orphans() as spared:
         exit_file = Path(folder) / "exit.json"
         variables = {**environ, **command.environment, EXIT_FILE_VARIABLE: str(exit_file)}
-        # without it Python ranks would hold lines back, as stdout is not a terminal to them
-        variables["PYTHONUNBUFFERED"] = "1"
         with _signals() as came:
-            code, noises = _run(command, variables, came, (stdout or sys.stdout, stderr or sys.stderr))
-            killed = end_all(LINGER_S)
-        return _outcome(code, read_exit_code(exit_file), noises, came, killed)
+            ended = _run(command, variables, came, (stdout or sys.stdout, stderr or sys.stderr), spared)
+        return _outcome(ended, read_exit_code(exit_file), came)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Ended:
+    """The starter's exit code, the code of a rank that it named, and what had to be killed."""
+
+    code: int
+    named: int | None
+    killed: tuple[int, ...]
 
 
 def _run(
-    command: Command, variables: Mapping[str, str], came: list[int], streams: tuple[TextIO, TextIO]
-) -> tuple[int, list[Noise]]:
+    command: Command,
+    variables: Mapping[str, str],
+    came: list[int],
+    streams: tuple[TextIO, TextIO],
+    spared: frozenset[int],
+) -> _Ended:
     pipes = [_pipe(stream) for stream in streams]
     child = subprocess.Popen(
         command.argv,
@@ -84,11 +93,12 @@ def _run(
     for pipe, reader in zip(pipes, readers, strict=True):
         os.close(pipe[1])
         reader.start()
-    code = _wait(child, came)
-    end_all(LINGER_S)  # whoever still holds the pipes would keep the readers waiting
+    code = _wait(child, came, spared)
+    killed = end_all(LINGER_S, spared)  # whoever still holds the pipes would keep the readers waiting
     for reader in readers:
         reader.join(timeout=LINGER_S)
-    return code, noises
+    named = next((noise.code for noise in reversed(noises) if noise.code is not None), None)
+    return _Ended(code=code, named=named, killed=tuple(killed))
 
 
 def _pipe(stream: TextIO) -> tuple[int, int]:
@@ -142,34 +152,36 @@ def _signals() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def _wait(child: "subprocess.Popen[bytes]", came: list[int]) -> int:
+def _wait(child: "subprocess.Popen[bytes]", came: list[int], spared: frozenset[int]) -> int:
     """The starter's exit code. A signal is passed on once; a second one, or waiting too long, kills."""
     forwarded, deadline = 0, float("inf")
     while child.poll() is None:
         if len(came) > forwarded:
             deadline = time.monotonic() + STOP_S if not forwarded else 0.0
             forwarded = len(came)
-            _forward(child.pid, came[-1])
+            _forward(_below(spared), came[-1])
         if time.monotonic() > deadline:
-            send(descendants(os.getpid()), signal.SIGKILL)
+            send(_below(spared), signal.SIGKILL)
         time.sleep(_POLL_S)
     return child.returncode
 
 
-def _forward(pid: int, number: int) -> None:
-    """To the starter and all below it: not every starter hands on what it gets."""
-    send([pid, *descendants(pid)], signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
+def _below(spared: frozenset[int]) -> list[int]:
+    """The starter and all its ranks: not every starter hands on what it gets."""
+    return [pid for pid in descendants(os.getpid()) if pid not in spared]
 
 
-def _outcome(
-    code: int, written: int | None, noises: list[Noise], came: list[int], killed: list[int]
-) -> Outcome:
+def _forward(pids: list[int], number: int) -> None:
+    send(pids, signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
+
+
+def _outcome(ended: _Ended, written: int | None, came: list[int]) -> Outcome:
     """The rank's own word first, then what the starter said of it, then the starter's exit code."""
-    named = next((noise.code for noise in reversed(noises) if noise.code is not None), None)
+    code = ended.code
     if came and written is None:
         code = 128 + came[0]
     elif written is not None and code:
         code = written
-    cause = named if named is not None and named < 0 and not came else code
-    exit_code = code if code >= 0 else EXIT_FAILED
-    return Outcome(exit_code=exit_code, words=in_words(cause), killed=tuple(killed))
+    cause = ended.named if ended.named is not None and ended.named < 0 and not came else code
+    exit_code = code if code in OWN_CODES or came else EXIT_FAILED
+    return Outcome(exit_code=exit_code, words=in_words(cause), killed=ended.killed)
