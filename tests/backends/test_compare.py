@@ -41,7 +41,7 @@ def test_b001_figures_that_do_not_multiply_on_the_ranks_are_one_table() -> None:
     with pytest.raises(Conflict) as caught:
         require_batch("ds.json", BATCH, step(num_ranks=1))
     said = str(caught.value)
-    assert "train_batch_size 64 != micro x accumulation x ranks = 4 x 8 x 1" in said
+    assert "train_batch_size 64 != 4 x 8 x 1" in said
     assert "gradient_accumulation_steps    | 16   | 8" in said
     assert "64 = 4 x 16 x 1 ranks" in said
 
