@@ -71,7 +71,7 @@ def build(reader: Reader, environ: Mapping[str, str]) -> Command:
     loaded, chosen = _choose(arguments, _num_processes(reader))
     num_processes = loaded.recipe.hardware.gpus
     cards = visible_gpus(environ) if loaded.recipe.hardware.device != "cpu" else ()
-    _check(loaded, chosen, num_processes, cards)
+    _check(loaded, num_processes, cards)
     starter = choose_starter(chosen.backend, reader.options.get("starter"))
     _one_process(starter, num_processes)
     start = Start(
@@ -132,18 +132,8 @@ def _named_backend(arguments: RunArguments) -> str | None:
     return BACKENDS.get(by_file, str(arguments.ds)).name if by_file else named
 
 
-def _check(loaded: LoadedRecipe, chosen: Chosen, num_processes: int, cards: tuple[str, ...]) -> None:
-    """Before anything starts: the card count, the backend's own limit, the batch on so many ranks."""
-    most = chosen.backend.max_ranks
-    if most is not None and num_processes > most:
-        raise Conflict(
-            Problem(
-                where="hardware.gpus",
-                what=f"{num_processes} processes, but backend {chosen.backend.name} takes {most}",
-                right="multi_gpu or zero2 for several",
-                type="--backend multi_gpu",
-            )
-        )
+def _check(loaded: LoadedRecipe, num_processes: int, cards: tuple[str, ...]) -> None:
+    """Before anything starts: the cards that there are, and the batch on so many ranks."""
     if loaded.recipe.hardware.device == "cuda" and not cards:
         raise HardwareError(
             Problem(

@@ -12,20 +12,22 @@ from pathlib import Path
 from launcher.backends.lint import read_ds_file
 from launcher.errors import HardwareError, Problem
 from launcher.facts import RunArguments, Starter
+from launcher.plan.started import resolve_started
 from launcher.process import ports
 from launcher.process.gpus import visible_gpus
 from launcher.process.op_lock import clear_stale_locks
 from launcher.recipe.batch import nearest_reachable, solve
-from launcher.recipe.load import LoadedRecipe, load_recipe
+from launcher.recipe.load import LoadedRecipe
 
 
 def prepare(arguments: RunArguments, starter: Starter, environ: MutableMapping[str, str]) -> tuple[str, ...]:
     """Settle the environment and return what to tell. Raises LauncherError where it cannot work."""
     lines = [] if arguments.recipe_was_given else [f"no --recipe given: running '{arguments.recipe}'"]
+    loaded = resolve_started(arguments, starter).loaded  # mistakes are told before torch costs seconds
     if starter.config_file:
         lines += read_ds_file(Path(starter.config_file)).notices
     put_bin_first(environ)
-    lines += _settle_cards(arguments, starter, environ)
+    lines += _settle_cards(loaded, arguments, starter, environ)
     if starter.name == "deepspeed" and starter.world_size > 1 and starter.rank == 0:
         require_free_port(environ)
     if starter.local_rank == 0:
@@ -40,17 +42,17 @@ def put_bin_first(environ: MutableMapping[str, str]) -> None:
     environ["PATH"] = os.pathsep.join([folder, *others])
 
 
-def _settle_cards(arguments: RunArguments, starter: Starter, environ: MutableMapping[str, str]) -> list[str]:
+def _settle_cards(
+    loaded: LoadedRecipe, arguments: RunArguments, starter: Starter, environ: MutableMapping[str, str]
+) -> list[str]:
     """Refuse more ranks than cards; one process on a box with several uses one, and says so."""
     gpus = visible_gpus(environ)
     alone = starter.world_size == 1 and len(gpus) > 1
-    if not alone and not 0 < len(gpus) < starter.local_world_size:
-        return []
-    loaded = load_recipe(arguments.recipe, arguments.overrides)
     if loaded.recipe.hardware.device == "cpu":
         return []
+    require_cards(loaded, starter.local_world_size, len(gpus))
     if not alone:
-        require_cards(loaded, starter.local_world_size, len(gpus))
+        return []
     environ["CUDA_VISIBLE_DEVICES"] = gpus[0]
     again = f"launcher run {shlex.quote(arguments.recipe)} --gpus {len(gpus)}"
     return [f"1 of {len(gpus)} GPUs used (id {gpus[0]}); for all of them: {again}"]
