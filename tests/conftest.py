@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 _LIBRARY_VARIABLES = {
     *("PYTEST_CURRENT_TEST", "PYTEST_VERSION", "HYPOTHESIS_DATABASE_FILE"),
     *("KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"),
+    *("PYTORCH_NVML_BASED_CUDA_CHECK", "DS_ACCELERATOR"),
     *("TF2_BEHAVIOR", "TPU_ML_PLATFORM"),
 }
 # Threads that libraries keep for the whole life of the process.

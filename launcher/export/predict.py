@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from launcher.data.templates import render_prompt
+from launcher.data.templates import prompt_ids
 from launcher.models.load_torch import load_model, quiet_loading
 from launcher.models.options import ModelOptions
 from launcher.train.final_model import read_facts
@@ -71,20 +71,22 @@ class Predictor:
 
     @torch.inference_mode()
     def _answer(self, text: str, max_new_tokens: int) -> dict[str, Any]:
-        prompt = (
-            render_prompt(text, "", self.tokenizer, self.facts["template"])
-            if self.facts["template"]
-            else text
-        )
-        tokens = self.tokenizer(
-            prompt, add_special_tokens=not self.facts["template"], return_tensors="pt"
-        ).to(self.device)
+        ids = torch.tensor([self._prompt(text)], device=self.device)
         made = self.model.generate(
-            **{key: tokens[key] for key in ("input_ids", "attention_mask")},
+            input_ids=ids,
+            attention_mask=torch.ones_like(ids),
             max_new_tokens=max_new_tokens,
             do_sample=False,
             pad_token_id=self.tokenizer.pad_token_id,
             eos_token_id=self.tokenizer.eos_token_id,
         )
-        answer = self.tokenizer.decode(made[0, tokens["input_ids"].shape[1] :], skip_special_tokens=True)
+        answer = self.tokenizer.decode(made[0, ids.shape[1] :], skip_special_tokens=True)
         return {"text": text, "answer": answer.strip()}
+
+    def _prompt(self, text: str) -> list[int]:
+        """The ids in front of the answer, as in training."""
+        template = self.facts["template"]
+        if template:
+            return prompt_ids(text, "", self.tokenizer, template)
+        ids: list[int] = self.tokenizer(text)["input_ids"]
+        return ids

@@ -92,7 +92,8 @@ def load_model(
     if options.attn_implementation != "auto":
         arguments["attn_implementation"] = options.attn_implementation
     if task == "classification":
-        arguments |= _labels(label_names)
+        # A checkpoint that was a classifier of other labels gets a new head.
+        arguments |= _labels(label_names) | {"ignore_mismatched_sizes": True}
     config = load_config(options)
     try:
         model = _AUTO[task].from_pretrained(source.location, **arguments)
@@ -133,3 +134,16 @@ def quiet_loading() -> None:
     """Keep the loading reports of transformers to errors: a new head is expected, and said by us."""
     logging.getLogger("transformers").setLevel(logging.ERROR)
     disable_progress_bar()
+
+
+def checkpoint_activations(model: Any) -> None:
+    """Recompute activations in the backward pass, by the non-reentrant form.
+
+    The reentrant one drops the gradients of adapters behind frozen inputs. The method was renamed in
+    transformers 5.17 or later; the old name warns there.
+    """
+    arguments = {"use_reentrant": False}
+    if hasattr(model, "activation_checkpointing_enable"):
+        model.activation_checkpointing_enable(arguments)
+    else:
+        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs=arguments)

@@ -15,13 +15,20 @@ from launcher.train.state import StepRecord
 # LoRA's first matrix has no gradient until the second one has left zero, one update later; one more
 # for an update that was too small to show.
 UPDATES = 3
+_PIECE = 2**23
 _INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 def mark(tensor: Tensor) -> Tensor:
-    """A number that changes when any bit of the tensor does (almost surely), left on the device."""
+    """A number that changes when any bit of the tensor does (almost surely), left on the device.
+
+    Squares keep opposite changes from cancelling; pieces keep a large embedding's copy small.
+    """
     flat = tensor.detach().contiguous().view(-1)
-    return flat.view(_INTEGERS[flat.element_size()]).to(torch.int64).sum()
+    pieces = flat.view(_INTEGERS[flat.element_size()]).split(_PIECE)
+    return torch.stack(
+        [(wide := piece.to(torch.int64)).mul(31).add_(wide * wide).sum() for piece in pieces]
+    ).sum()
 
 
 def marks(module: nn.Module) -> dict[str, int]:

@@ -1,9 +1,12 @@
 """Everything a run is made of, built once by setup and read by the loop and its callbacks."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from tqdm import tqdm
 
 from launcher.backends.strategy_torch import Strategy
 from launcher.data.order import RowOrder
@@ -48,6 +51,6 @@ class Job:
         return rate_factor(name, update, warmup=self.warmup, total=self.total_steps)
 
     def say(self, text: str) -> None:
-        """A line for the person, from the first rank only."""
+        """A line for the person beside the progress bar, from the first rank only."""
         if self.world.is_first:
-            self.metrics.say(text)
+            tqdm.write(text, file=sys.stderr)

@@ -71,11 +71,6 @@ class MetricsLog:
                     group = "eval" if key.startswith("eval_") else "train"
                     self.board.add_scalar(f"{group}/{key.removeprefix('eval_')}", value, line["step"])
 
-    def say(self, text: str) -> None:
-        """A line beside the progress bar."""
-        if self.is_first:
-            tqdm.write(text, file=sys.stderr)
-
     def advance(self, step: int, note: str = "") -> None:
         """Move the bar."""
         if self.is_first:

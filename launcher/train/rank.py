@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from launcher.backends.options import BACKENDS
+from launcher.data.templates import choose as choose_template
 from launcher.errors import Interrupted, LaunchMismatch, Problem
 from launcher.facts import Machine, Plan, RunArguments, Starter
 from launcher.hardware.probe import machine as probe
@@ -55,7 +56,8 @@ def _settle_process(machine: Machine, starter: Starter) -> None:
     """Threads by this machine's limits (starters leave one, or all to every rank); signals end the run."""
     if machine.device == "cpu":
         os.environ.setdefault("DS_ACCELERATOR", "cpu")  # else any import of deepspeed looks for cards, aloud
-    torch.set_num_threads(max(1, machine.num_cores // starter.local_world_size))
+    if starter.name != "python" or "OMP_NUM_THREADS" not in os.environ:  # there it is a person's own word
+        torch.set_num_threads(max(1, machine.num_cores // starter.local_world_size))
     quiet_loading()
     signal.signal(signal.SIGTERM, _interrupted)
 
@@ -222,10 +224,15 @@ def _export(job: Job) -> None:
             "weights_dtype": job.plan.weights_dtype,
             "label_names": list(job.label_names),
             "max_length": job.recipe.data.max_length,
-            "template": job.recipe.data.template if job.layout == "instruction" else "",
+            "template": _template(job),
             "steps": job.progress.step,
         },
     )
+
+
+def _template(job: Job) -> str:
+    """How instructions became prompts, by its own name; empty for other layouts."""
+    return choose_template(job.recipe.data.template, job.tokenizer) if job.layout == "instruction" else ""
 
 
 def _write_summary(job: Job, quality: dict[str, float], seconds: float) -> None:

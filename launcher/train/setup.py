@@ -17,7 +17,14 @@ from launcher.data.split import Splits, read_splits
 from launcher.data.tokens import TokenStore, tokenise
 from launcher.errors import BadValue, DoesNotFit, Problem
 from launcher.facts import Plan
-from launcher.models.load_torch import check_length, length_limit, load_config, load_model, load_tokenizer
+from launcher.models.load_torch import (
+    check_length,
+    checkpoint_activations,
+    length_limit,
+    load_config,
+    load_model,
+    load_tokenizer,
+)
 from launcher.optim.build_torch import build_optimizer, parameter_groups
 from launcher.optim.schedule import warmup_updates
 from launcher.precision_torch import LossScale, StepPrecision
@@ -106,10 +113,9 @@ def _module(
         pad_token_id=tokenizer.pad_token_id,
     )
     apply = load_attribute(METHODS.get(recipe.adapter.method).apply)
-    model = apply(model, recipe.adapter, task=recipe.task)
+    base, model = model, apply(model, recipe.adapter, task=recipe.task)
     if recipe.training.activation_checkpointing:
-        # Non-reentrant: the reentrant form drops the gradients of adapters behind frozen inputs.
-        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        checkpoint_activations(base)
     precision = StepPrecision(name=plan.precision, device_type=world.device.type)
     return TrainModule(
         model, task=recipe.task, precision=precision, chunk_bytes=recipe.training.loss_chunk_bytes
