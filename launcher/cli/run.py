@@ -11,6 +11,7 @@ from launcher.backends.options import BACKENDS
 from launcher.errors import BadValue, Conflict, HardwareError, Problem
 from launcher.facts import RunArguments
 from launcher.hardware.limits import cores
+from launcher.plan.write import COMMAND_VARIABLE
 from launcher.process.arguments import WITH_VALUE, Grammar, HelpWanted, Reader, read, run_arguments
 from launcher.process.command import Chosen, Command, Start, choose_starter, starter_command
 from launcher.process.config_files import find_config
@@ -28,7 +29,6 @@ USAGE = """usage: launcher run RECIPE [--backend NAME | --ds FILE] [--gpus N] [-
 --gpus N       processes, one a card (the recipe's hardware.gpus)
 --dry-run      print the starter's command line and stop
 --starter NAME accelerate, torchrun, deepspeed or python instead of the backend's preferred one"""
-COMMAND_VARIABLE = "LAUNCHER_COMMAND"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -4,15 +4,20 @@ import importlib.metadata
 import os
 import re
 import shlex
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from launcher import __version__
+from launcher.backends.options import BACKENDS
+from launcher.backends.render import json_text, yaml_text
 from launcher.facts import Machine, Plan, Starter
 from launcher.recipe.dump import to_yaml
 from launcher.recipe.schema import Recipe
 
+# Set by `launcher run`: the line that was typed, and the starter's line that it became.
+COMMAND_VARIABLE = "LAUNCHER_COMMAND"
 PACKAGES = ("torch", "transformers", "accelerate", "deepspeed", "peft", "datasets", "bitsandbytes", "numpy")
 _SECRET = re.compile(
     r"token|secret|password|passwd|api_?key|credential|proxy|autodl.*(url|panel)", re.IGNORECASE
@@ -36,15 +41,18 @@ _KEPT = (
 
 
 def run_files(
-    recipe: Recipe, plan: Plan, machine: Machine, starter: Starter, argv: list[str]
-) -> dict[str, str | dict[str, Any]]:
-    """File name to content: text as it is, dictionaries to be written as JSON."""
-    return {
+    recipe: Recipe, plan: Plan, machine: Machine, starter: Starter, ds_config: dict[str, Any] | None
+) -> dict[str, str]:
+    """File name to text: what was run, how it was started, on what."""
+    backend = BACKENDS.get(plan.backend)
+    files = {
         "recipe.yaml": to_yaml(recipe),
-        "plan.json": plan.to_dict(),
-        "command.txt": shlex.join(argv) + "\n",
-        "environment.json": environment(machine, starter, os.environ),
+        "plan.json": json_text(plan.to_dict()),
+        "accelerate.yaml": yaml_text(backend.accelerate_config(plan.step.num_ranks)),
+        "command.txt": os.environ.get(COMMAND_VARIABLE, shlex.join(sys.argv)) + "\n",
+        "environment.json": json_text(environment(machine, starter, os.environ)),
     }
+    return files if ds_config is None else files | {"ds.json": json_text(ds_config)}
 
 
 def environment(machine: Machine, starter: Starter, variables: Mapping[str, str]) -> dict[str, Any]:

@@ -65,10 +65,10 @@ class _Loop:
         job.strategy.set_learning_rate(factor)
         outcome = job.strategy.step()
         self._push(window, share, outcome.grad_norm, outcome.skipped, factor)
-        due = [callback for callback in job.callbacks if callback.is_due(job, step)]
-        if due:
-            self.settle()
-            self._run_callbacks(due)
+        for callback in job.callbacks:
+            if callback.is_due(job, step):
+                self.settle()
+                self._run(callback)
 
     def _push(
         self, window: Window, share: torch.Tensor, norm: torch.Tensor, skipped: torch.Tensor, factor: float
@@ -105,11 +105,10 @@ class _Loop:
         for callback in self.job.callbacks:
             callback.on_record(self.job, record)
 
-    def _run_callbacks(self, due: list[Callback]) -> None:
+    def _run(self, callback: Callback) -> None:
         start = time.perf_counter()
-        for callback in due:
-            callback.run(self.job)
+        callback.run(self.job)
         spent = time.perf_counter() - start
         self.started += spent
-        for callback in self.job.callbacks:
-            callback.pause(spent)
+        for other in self.job.callbacks:
+            other.pause(spent)

@@ -1,6 +1,5 @@
 """The whole life of one rank: agree on a plan, claim the folder, build, train, export, part."""
 
-import json
 import os
 import signal
 import sys
@@ -19,6 +18,7 @@ from launcher.facts import Machine, Plan, RunArguments, Starter
 from launcher.hardware.probe import machine as probe
 from launcher.models.load_torch import quiet_loading
 from launcher.plan.choose import fingerprint, make_plan, plan_lines
+from launcher.plan.compare import read_plan, require_same
 from launcher.plan.started import Started, resolve_started
 from launcher.plan.write import run_files, write_file
 from launcher.precision import choose_tf32
@@ -74,7 +74,7 @@ def _interrupted(number: int, frame: FrameType | None) -> None:
 
 def _run(arguments: RunArguments, starter: Starter, started: Started, machine: Machine, world: World) -> None:
     recipe = started.loaded.recipe
-    plan = _agree_on_plan(started, machine, world)
+    plan = _agree_on_plan(arguments, started, machine, world)
     if world.is_first:
         _introduce(started, plan, recipe.adapter.method)
     tf32 = choose_tf32(recipe.training.tf32, plan.precision, machine).enabled
@@ -92,7 +92,7 @@ def _run(arguments: RunArguments, starter: Starter, started: Started, machine: M
     _train(job, place.checkpoint)
 
 
-def _agree_on_plan(started: Started, machine: Machine, world: World) -> Plan:
+def _agree_on_plan(arguments: RunArguments, started: Started, machine: Machine, world: World) -> Plan:
     """The first rank plans for the weakest machine; the others verify that they mean the same run."""
     recipe, num_ranks = started.loaded.recipe, world.num_ranks
     machines = world.gather(machine)
@@ -109,9 +109,16 @@ def _agree_on_plan(started: Started, machine: Machine, world: World) -> Plan:
             )
         )
     )
+    world.agreed(lambda: _keep_to(arguments.plan, plan))
     mine = fingerprint(recipe, started.backend, num_ranks, machine.torch_version)
     world.agreed(lambda: _verify(plan, mine, world.rank))
     return plan
+
+
+def _keep_to(file: str | None, plan: Plan) -> None:
+    """Compare with the plan that was made before, if one was named: ranks, backend, batch."""
+    if file is not None:
+        require_same(read_plan(Path(file)), plan)
 
 
 def _verify(plan: Plan, mine: str, rank: int) -> None:
@@ -138,13 +145,8 @@ def _introduce(started: Started, plan: Plan, method: str) -> None:
 
 
 def _write_run_files(started: Started, plan: Plan, machine: Machine, starter: Starter, folder: Path) -> None:
-    files = run_files(started.loaded.recipe, plan, machine, starter, sys.argv)
-    if started.ds_config is not None:
-        files["ds.json"] = started.ds_config
-    for name, content in files.items():
-        text = (
-            content if isinstance(content, str) else json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-        )
+    files = run_files(started.loaded.recipe, plan, machine, starter, started.ds_config)
+    for name, text in files.items():
         write_file(folder / name, text)
 
 

@@ -15,7 +15,7 @@ from launcher.backends.zero import resolve
 from launcher.data.order import RowOrder
 from launcher.data.split import Splits, read_splits
 from launcher.data.tokens import TokenStore, tokenise
-from launcher.errors import BadValue, DoesNotFit, Problem
+from launcher.errors import DoesNotFit, Problem
 from launcher.facts import Plan
 from launcher.models.load_torch import (
     check_length,
@@ -28,6 +28,7 @@ from launcher.models.load_torch import (
 from launcher.optim.build_torch import build_optimizer, parameter_groups
 from launcher.optim.schedule import warmup_updates
 from launcher.precision_torch import LossScale, StepPrecision
+from launcher.recipe.rules import METRICS
 from launcher.recipe.schema import Recipe
 from launcher.recipe.training import Every, TrainingOptions
 from launcher.registry import load_attribute
@@ -41,12 +42,6 @@ from launcher.train.job import Job
 from launcher.train.metrics_log import MetricsLog
 from launcher.train.world import World
 from launcher.units import format_bytes
-
-# What an evaluation gives for a task; the first one chooses the best model where the recipe does not.
-METRICS = {
-    "classification": ("macro_f1", "weighted_f1", "accuracy", "loss"),
-    "causal_lm": ("loss", "perplexity"),
-}
 
 
 def build_job(
@@ -171,25 +166,14 @@ def make_callbacks(job: Job) -> list[Callback]:
         per_epoch = job.order.steps_per_epoch
         return every.in_steps(rows_per_step=options.global_batch_size, steps_per_epoch=per_epoch)
 
-    evaluate = Evaluate(steps(options.eval_steps), best_metric(job))
-    return [Log(), Audit(), evaluate, Save(steps(options.save_steps), options.save_total_limit)]
+    evaluate = Evaluate(steps(options.eval_steps), best_metric(job.recipe))
+    save = Save(steps(options.save_steps), options.save_total_limit, keep_best=options.load_best_model_at_end)
+    return [Log(), Audit(), evaluate, save]
 
 
-def best_metric(job: Job) -> str:
-    """The recipe's metric, checked against those that the task has."""
-    known = METRICS[job.recipe.task]
-    asked = job.recipe.training.metric_for_best_model
-    name = (asked or known[0]).removeprefix("eval_")
-    if name not in known:
-        raise BadValue(
-            Problem(
-                where="training.metric_for_best_model",
-                what=f"'{asked}' is no metric of {job.recipe.task}",
-                right=f"one of: {', '.join(known)}",
-                type=f"training.metric_for_best_model={known[0]}",
-            )
-        )
-    return name
+def best_metric(recipe: Recipe) -> str:
+    """The metric that tells the best model: the recipe's, or the task's first."""
+    return (recipe.training.metric_for_best_model or METRICS[recipe.task][0]).removeprefix("eval_")
 
 
 def _check_disk(job: Job) -> None:
@@ -198,7 +182,8 @@ def _check_disk(job: Job) -> None:
     whole = sum(p.numel() * p.element_size() for p in job.module.parameters() if p.requires_grad)
     options = job.recipe.training
     # One more than is kept: the newest is whole before the oldest goes.
-    kept = 0 if options.save_steps is None else (options.save_total_limit or 1) + 1
+    saves = options.save_steps is not None or options.load_best_model_at_end
+    kept = (options.save_total_limit or 1) + 1 if saves else 0
     require_free(job.folder, kept=kept, checkpoint_bytes=12 * trained, final_bytes=whole)
 
 

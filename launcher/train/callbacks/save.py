@@ -6,15 +6,18 @@ from launcher.train.job import Job
 
 
 class Save(Callback):
-    """Saves at an interval; at the end too, where any interval was asked for."""
+    """Saves at an interval and then at the end too; and a new best, where the best is exported."""
 
-    def __init__(self, every: int | None, limit: int | None) -> None:
-        """`every` in steps, None: never; `limit` checkpoints are kept."""
+    def __init__(self, every: int | None, limit: int | None, *, keep_best: bool) -> None:
+        """`every` in steps, None: never; `limit` checkpoints are kept; `keep_best` saves each new best."""
         self.every = every
         self.limit = limit
+        self.keep_best = keep_best
 
     def is_due(self, job: Job, step: int) -> bool:
-        """At the interval and at the end."""
+        """Asked after the evaluation of the same step."""
+        if self.keep_best and job.progress.best_step == step:
+            return True
         return self.every is not None and interval_due(self.every, step, job.total_steps, at_end=True)
 
     def run(self, job: Job) -> None:

@@ -1,0 +1,39 @@
+"""What every backend's options share, and where backends are registered."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from launcher.facts import ShardingFacts
+from launcher.options import Options
+from launcher.registry import Registry
+
+
+class BackendOptions(Options):
+    """Base of a backend's options. Each subclass narrows `name` to its own."""
+
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Backend:
+    """A way to spread one step over processes.
+
+    `starters` are the commands that can start it, the preferred one first. `accelerate_config`
+    maps a process count to an Accelerate YAML's content; `ds_config`, where the backend is
+    DeepSpeed's, maps its options to a JSON's content with `auto` where the recipe owns the value.
+    `connect` names the `module:function` that wraps the model (imports torch).
+    """
+
+    name: str
+    summary: str
+    options: type[BackendOptions]
+    starters: tuple[str, ...]
+    sharding: ShardingFacts
+    accelerate_config: Callable[[int], dict[str, Any]]
+    ds_config: Callable[[Any], dict[str, Any]] | None = None
+    connect: str
+    max_ranks: int | None = None
+
+
+BACKENDS: Registry[Backend] = Registry("backend", "launcher.backends")
