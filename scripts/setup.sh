@@ -108,7 +108,7 @@ esac
 
 find_environment
 # What was asked for, as a number: a stamp with this number means that nothing has changed since.
-inputs=$(cat pyproject.toml constraints/*.txt requirements/*.txt scripts/setup.sh | cksum)
+inputs=$(cat pyproject.toml constraints/cpu.txt constraints/tested.txt requirements/*.txt scripts/setup.sh | cksum)
 stamps=$environment/.launcher-setup
 if [ "$(cat "$stamps/$1" 2>/dev/null)" = "$inputs" ]; then
   say "$environment is ready"

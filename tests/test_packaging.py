@@ -57,3 +57,12 @@ def test_every_tested_version_belongs_to_a_dependency(root: Path) -> None:
     names = {line.split("==")[0] for line in pins if "==" in line}
     assert names <= known
     assert known - names <= {"torch", "tqdm"}
+
+
+def test_the_floors_are_the_versions_that_were_tried(root: Path) -> None:
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = [line for lines in project["optional-dependencies"].values() for line in lines]
+    floors = dict(line.split(">=") for line in (*project["dependencies"], *extras))
+    tried = (root / "constraints/floors.txt").read_text(encoding="utf-8").splitlines()
+    for name, version in (line.split("==") for line in tried if "==" in line):
+        assert version.startswith(floors[name]), f"{name}: floor {floors[name]}, tried {version}"
