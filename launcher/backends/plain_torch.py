@@ -40,7 +40,7 @@ class PlainStrategy(Strategy):
     def step(self) -> StepOutcome:
         """Unscale and clip in one pass; the fused optimizer skips on the device, others on the host."""
         gradients = self._gradients()
-        norm = torch.nn.utils.get_total_norm(gradients) / self.loss_scale.scale
+        norm = self._total_norm(gradients) / self.loss_scale.scale
         skipped = (~torch.isfinite(norm)).float()
         self._scale_gradients(gradients, norm)
         if self._fused:
@@ -53,6 +53,9 @@ class PlainStrategy(Strategy):
         self.optimizer.zero_grad(set_to_none=True)
         self.loss_scale.update(skipped)
         return StepOutcome(grad_norm=norm, skipped=skipped)
+
+    def _total_norm(self, gradients: list[Tensor]) -> Tensor:
+        return torch.nn.utils.get_total_norm(gradients)
 
     def _scale_gradients(self, gradients: list[Tensor], norm: Tensor) -> None:
         limit = self.parts.max_grad_norm

@@ -96,6 +96,10 @@ class Strategy(ABC):
         """Every parameter, frozen ones too, whole, by its name in the unwrapped module."""
         yield from ((name, parameter.detach()) for name, parameter in self.parts.module.named_parameters())
 
+    def local_tensors(self) -> Iterator[tuple[str, Tensor]]:
+        """What this rank holds of every parameter; pieces where the backend divides them."""
+        yield from ((name, parameter.detach()) for name, parameter in self.parts.module.named_parameters())
+
     def set_learning_rate(self, factor: float) -> None:
         """Set each group's rate to `factor` times its highest rate."""
         for group in self.optimizer.param_groups:

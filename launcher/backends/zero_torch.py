@@ -59,6 +59,7 @@ class ZeroStrategy(Strategy):
             dist_init_required=False,
         )
         self.optimizer = inner
+        self.has_moments = False
         self._apply_loss_scale()
 
     def _apply_loss_scale(self) -> None:
@@ -82,6 +83,7 @@ class ZeroStrategy(Strategy):
     def step(self) -> StepOutcome:
         """Let the engine clip and update, or skip; report what it did."""
         self.module.step()  # type: ignore[operator]
+        self.has_moments |= not self.zero.overflow
         skipped = torch.tensor(float(self.zero.overflow), device=self.parts.device)
         norm = torch.as_tensor(self.zero._global_grad_norm, device=self.parts.device).float()
         self.loss_scale.update(skipped)
@@ -104,12 +106,11 @@ class ZeroStrategy(Strategy):
         """Each parameter's shards, summed together parameter by parameter."""
         from deepspeed.utils import safe_get_full_fp32_param, safe_get_full_optimizer_state
 
-        has_moments = all(self.optimizer.state.get(flat) for flat in self._partitions())
-        if has_moments:
+        if self.has_moments:
             self._tie_moments()
         for name, parameter in self.named_trainable():
             found = {"weight": safe_get_full_fp32_param(parameter)}
-            for key in MOMENTS if has_moments else ():
+            for key in MOMENTS if self.has_moments else ():
                 found[key] = safe_get_full_optimizer_state(parameter, key)
             yield name, found
 
@@ -132,6 +133,7 @@ class ZeroStrategy(Strategy):
         self.zero.update_lp_params()
 
     def _make_moments(self, num_updates: int) -> None:
+        self.has_moments = True
         fused = bool(self.optimizer.defaults.get("fused"))
         for flat in self._partitions():
             device = flat.device if fused else torch.device("cpu")

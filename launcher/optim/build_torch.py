@@ -9,14 +9,19 @@ Group = dict[str, object]
 def parameter_groups(module: nn.Module, weight_decay: float) -> list[Group]:
     """Trainable parameters in two groups: matrices decay, biases and norms (one dimension) do not.
 
-    Empty groups are dropped: some engines refuse them.
+    Empty groups are dropped: some engines refuse them. `names` stay right where a backend replaces the
+    parameters' objects.
     """
-    trainable = [parameter for parameter in module.parameters() if parameter.requires_grad]
-    groups = [
-        {"params": [p for p in trainable if p.ndim >= 2], "weight_decay": weight_decay},
-        {"params": [p for p in trainable if p.ndim < 2], "weight_decay": 0.0},
+    trainable = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
+    parts = [
+        (weight_decay, [(name, p) for name, p in trainable if p.ndim >= 2]),
+        (0.0, [(name, p) for name, p in trainable if p.ndim < 2]),
     ]
-    return [group for group in groups if group["params"]]
+    return [
+        {"params": [p for _, p in part], "names": [name for name, _ in part], "weight_decay": decay}
+        for decay, part in parts
+        if part
+    ]
 
 
 def build_optimizer(

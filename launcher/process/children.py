@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from launcher.process.orphan import parent_of
+from launcher.process.watchdog import parent_of
 
 _PR_SET_CHILD_SUBREAPER = 36
 

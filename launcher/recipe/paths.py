@@ -39,6 +39,7 @@ def place(leaf: Leaf) -> Leaf:
     written_in = Path(leaf.origin.file) if leaf.origin.file else Path.cwd() / "command line"
     places = candidates(leaf.value, written_in)
     if leaf.path[0] != "data":
-        places = [each for each in places if not each.is_relative_to(folder()) and exists(each) and each.is_dir()]
+        places = [each for each in places if exists(each) and each.is_dir()]
+        places = [each for each in places if not each.is_relative_to(folder())]
     found = next((each for each in places if exists(each)), None)
     return replace(leaf, value=str(found)) if found else leaf

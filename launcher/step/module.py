@@ -38,6 +38,10 @@ class TrainModule(nn.Module):
         model: Any = self.model
         return model.get_base_model() if hasattr(model, "get_base_model") else model
 
+    def borrowed_parameters(self) -> list[nn.Parameter]:
+        """Parameters that `forward` uses outside the module that owns them."""
+        return [] if self.chunk_bytes is None else [*self.base().get_output_embeddings().parameters()]
+
     def can_chunk(self) -> bool:
         """Whether the loss can be taken from the last hidden state and a plain linear head."""
         base = self.base()

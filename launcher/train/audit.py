@@ -4,8 +4,10 @@ A dead tensor is silent: the loss falls through the others. Causes seen: checkpo
 graph of an adapter inside the blocks, a layer opened after the engine was built.
 """
 
+from collections.abc import Iterable
+
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from launcher.errors import Problem, TrainError
 from launcher.train.callbacks.callback import Callback
@@ -31,19 +33,17 @@ def mark(tensor: Tensor) -> Tensor:
     ).sum()
 
 
-def marks(module: nn.Module) -> dict[str, int]:
-    """The mark of every parameter, read together."""
-    named = [(name, mark(parameter)) for name, parameter in module.named_parameters() if parameter.numel()]
-    values = torch.stack([value for _, value in named]).tolist()
+def marks(tensors: Iterable[tuple[str, Tensor]]) -> dict[str, int]:
+    """The mark of every tensor, read together; 0 for one without elements."""
+    named = [(name, mark(tensor) if tensor.numel() else torch.zeros(())) for name, tensor in tensors]
+    values = torch.stack([value.to(named[0][1].device, torch.int64) for _, value in named]).tolist()
     return dict(zip((name for name, _ in named), values, strict=True))
 
 
-def findings(module: nn.Module, before: dict[str, int]) -> tuple[list[str], list[str]]:
+def findings(trainable: set[str], changed: dict[str, bool]) -> tuple[list[str], list[str]]:
     """Names of trainable tensors that stand still, and of frozen ones that have moved."""
-    after = marks(module)
-    trainable = {name for name, parameter in module.named_parameters() if parameter.requires_grad}
-    still = [name for name in after if name in trainable and after[name] == before[name]]
-    moved = [name for name in after if name not in trainable and after[name] != before[name]]
+    still = [name for name, has_moved in changed.items() if name in trainable and not has_moved]
+    moved = [name for name, has_moved in changed.items() if name not in trainable and has_moved]
     return still, moved
 
 
@@ -58,7 +58,7 @@ class Audit(Callback):
 
     def start(self, job: Job) -> None:
         """Mark every tensor as it is before the first step."""
-        self.before = marks(job.module)
+        self.before = marks(job.strategy.local_tensors())
 
     def on_record(self, job: Job, record: StepRecord) -> None:
         """Count the updates that can have moved something."""
@@ -73,7 +73,10 @@ class Audit(Callback):
         if self.updates < UPDATES:
             return
         self.done = True
-        still, moved = findings(job.module, self.before)
+        after = marks(job.strategy.local_tensors())
+        on_ranks = job.world.gather({name: after[name] != self.before[name] for name in after})
+        changed = {name: any(part[name] for part in on_ranks) for name in after}
+        still, moved = findings({name for name, _ in job.strategy.named_trainable()}, changed)
         self.before = {}
         if still or moved:
             raise TrainError(_problem(still, moved))

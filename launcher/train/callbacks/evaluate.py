@@ -45,7 +45,7 @@ def _run(job: Job, store: TokenStore) -> tuple[float, Any, Any]:
     rows, predictions = [], []
     module = job.strategy.module
     module.eval()
-    with torch.inference_mode():
+    with torch.no_grad():
         for ids, batch in eval_batches(
             store, size, job.world.rank, job.world.num_ranks, job.tokenizer.pad_token_id
         ):

@@ -1,0 +1,74 @@
+"""Connects DeepSpeed ZeRO-3: parameters divided too, gathered module by module (deepspeed 0.19.8)."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from torch import Tensor, nn
+
+from launcher.backends.strategy_torch import MOMENTS, ParameterState, Parts, Strategy
+from launcher.backends.zero_torch import ZeroStrategy, import_deepspeed
+
+
+class Zero3Strategy(ZeroStrategy):
+    """A DeepSpeedEngine whose parameters are placeholders outside the module that uses them."""
+
+    def __init__(self, parts: Parts) -> None:
+        """Build the engine, then tell it which parameters are used outside their own module."""
+        super().__init__(parts)
+        deepspeed = import_deepspeed(parts.device.type)
+        for module in parts.module.modules():
+            for parameter in getattr(module, "borrowed_parameters", tuple)():
+                deepspeed.zero.register_external_parameter(module, parameter)
+
+    def _partitions(self) -> list[Tensor]:
+        return [*self.zero.fp32_partitioned_groups_flat]
+
+    def state(self) -> Iterator[tuple[str, ParameterState]]:
+        """Gathered parameter by parameter."""
+        keys = MOMENTS if self.has_moments else ()
+        for name, parameter in self.named_trainable():
+            found = {"weight": self.zero.get_full_hp_param(parameter)}
+            yield name, found | {key: self.zero.get_full_hp_param(parameter, key) for key in keys}
+
+    def load_state(self, read: Callable[[str], ParameterState], *, num_updates: int) -> None:
+        """Fill this rank's pieces, then the placeholders' pieces from them."""
+        if num_updates:
+            self._make_moments(num_updates)
+        for name, parameter in self.named_trainable():
+            for key, tensor in read(name).items():
+                if key == "weight" or num_updates:
+                    self._fill(parameter, None if key == "weight" else key, tensor)
+        for group in range(len(self.zero.fp16_groups)):
+            self.zero._reassign_or_swap_out_partitioned_parameters(group)
+
+    def _fill(self, parameter: nn.Parameter, key: str | None, full: Tensor) -> None:
+        """DeepSpeed's own setter fails where the ranks do not divide the parameter: pad as it does."""
+        piece, group = self.zero._get_fp32_opt_state_partition(
+            parameter, release_swap_buffers=False, optim_state_key=key
+        )
+        start = piece.numel() * self.parts.rank
+        mine = full.flatten()[start : start + piece.numel()].to(piece.device, piece.dtype)
+        piece.data.zero_()
+        piece.data[: mine.numel()].copy_(mine)
+        if self.zero._swappable_optimizer_subgroup(group):
+            self.zero._optimizer_states_and_gradient_swap_out(group)
+
+    def _tie_moments(self) -> None:
+        """Nothing to tie: pieces are looked up in the optimizer's state."""
+
+    def whole_weights(self) -> Iterator[tuple[str, Tensor]]:
+        """Gathered parameter by parameter, copied off the device."""
+        deepspeed = import_deepspeed(self.parts.device.type)
+        for name, parameter in self.parts.module.named_parameters():
+            with deepspeed.zero.GatheredParameters([parameter]):
+                yield name, parameter.detach().to("cpu", copy=True)
+
+    def local_tensors(self) -> Iterator[tuple[str, Tensor]]:
+        """The pieces behind the placeholders."""
+        named: Iterator[tuple[str, Any]] = self.parts.module.named_parameters()
+        yield from ((name, parameter.ds_tensor.detach()) for name, parameter in named)
+
+
+def connect(parts: Parts) -> Strategy:
+    """The strategy for ZeRO-3; the process group must exist."""
+    return Zero3Strategy(parts)
