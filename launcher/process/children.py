@@ -67,16 +67,21 @@ def end_all(linger_s: float, spared: frozenset[int]) -> list[int]:
     """Wait so long for everything below this process to end, kill the rest; returns what was killed."""
     deadline = time.monotonic() + linger_s
     seen: set[int] = set()
-    while True:
-        left = [pid for pid in descendants(os.getpid()) if pid not in spared]
+    empty_looks = 0  # one look is no proof: a process that changes its parent meanwhile is not seen
+    while empty_looks < 2 and time.monotonic() < deadline:
+        left = _below(spared)
         seen.update(left)
-        if not left or time.monotonic() > deadline:
-            break
+        empty_looks = 0 if left else empty_looks + 1
         time.sleep(0.05)
+    left = _below(spared)
     send(left, signal.SIGKILL)
     for pid in seen:
         _reap(pid, os.WNOHANG if pid not in left else 0)
     return left
+
+
+def _below(spared: frozenset[int]) -> list[int]:
+    return [pid for pid in descendants(os.getpid()) if pid not in spared]
 
 
 def _reap(pid: int, options: int) -> None:

@@ -61,6 +61,7 @@ def _start_watchdog(name: str, readable: int, grace_s: float) -> None:
         os.environ,
         file_actions=[(os.POSIX_SPAWN_DUP2, *pair) for pair in ((readable, 0), (null, 1), (null, 2))],
         setpgroup=0,
+        setsigmask=(signal.SIGINT, signal.SIGTERM, signal.SIGHUP),  # starters signal all that is below them
     )
     os.close(null)
 

@@ -3,4 +3,5 @@
 import subprocess
 import sys
 
-subprocess.run([sys.executable, *sys.argv[1:]], check=False)
+# not subprocess.run: interrupted, it would kill its child itself
+subprocess.Popen([sys.executable, *sys.argv[1:]]).wait()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from launcher.process.orphan import parent_of
+from launcher.process.watchdog import parent_of
 from tests.process.families import HERE, STARTERS, Family, left_after
 
 MIDDLE = [sys.executable, str(HERE / "middle.py")]
@@ -79,3 +79,13 @@ def test_real_starters_leave_no_rank(
     ranks = family.ranks(num_ranks)
     family.end(number, whole_group)
     assert left_after(ranks, WAIT_S) == []
+
+
+def test_a_forked_worker_neither_speaks_for_the_rank_nor_keeps_its_watchdog(
+    tmp_path: Path, families: list[Family]
+) -> None:
+    """Data workers are ended by SIGTERM at every epoch's end: that is no signal to the rank."""
+    family = Family(ONE_LEVEL, tmp_path, "parent of a worker", **TORCHRUN)
+    families.append(family)
+    (rank,) = family.ranks(1)
+    assert left_after([rank], 2.0) == [rank]
