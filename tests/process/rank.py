@@ -22,6 +22,7 @@ if manner == "parent of a worker":
     if worker == 0:
         time.sleep(60)
         os._exit(0)
+    time.sleep(0.3)
     os.kill(worker, signal.SIGTERM)
     time.sleep(0.3)
     os.kill(worker, signal.SIGKILL)
