@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tests import launching, tiny
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, Trainer, TrainerCallback
 from transformers import TrainingArguments as Arguments
 
@@ -25,6 +24,7 @@ from launcher.process.arguments import parse
 from launcher.recipe.load import load_recipe
 from launcher.recipe.schema import Recipe
 from launcher.train.rank import run_rank
+from tests import launching, tiny
 
 STEPS = 20
 Curves = tuple[list[float], list[float]]

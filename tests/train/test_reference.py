@@ -3,9 +3,9 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+
 from tests.launching import ROOT
 
 Curves = dict[str, dict[str, tuple[list[float], list[float]]]]
