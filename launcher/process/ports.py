@@ -76,4 +76,4 @@ def _command(pid: int) -> str:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
     except OSError:
         return "gone"
-    return " ".join(words).strip()[:100]
+    return " ".join(" ".join(words).split())[:100]

@@ -54,7 +54,7 @@ def _guarded(argv: Sequence[str]) -> int:
         tell(f"{_RULE}\n{error}\n{_RULE}")
         return error.exit_code
     except KeyboardInterrupt:
-        tell("interrupted")
+        tell("interrupted; the last whole checkpoint is kept: the same command with --resume continues")
         return EXIT_RESUMABLE
 
 
