@@ -20,7 +20,7 @@ def predict(*words: str) -> subprocess.CompletedProcess[str]:
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A classifier that has really learnt its words."""
     folder = tmp_path_factory.mktemp("classifier")
-    tiny.write_bert(folder / "bert")
+    tiny.write_bert(folder / "bert", initializer_range=0.02)
     tiny.write_csv(folder / "train.csv", 400)
     recipe = folder / "words.yaml"
     recipe.write_text(
