@@ -15,6 +15,7 @@ from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import CPUOffloadPolicy, FSDPModule, OffloadPolicy, fully_shard
 from torch.distributed.tensor import DTensor, distribute_tensor
 
+from launcher.backends.fsdp import Fsdp2OffloadOptions, FsdpOptions
 from launcher.backends.plain_torch import PlainStrategy
 from launcher.backends.strategy_torch import (
     MOMENTS,
@@ -34,7 +35,7 @@ class ShardedStrategy(PlainStrategy):
         """Shard block by block, then the rest, then build the optimizer over the pieces."""
         Strategy.__init__(self, parts)
         self.mesh = init_device_mesh(parts.device.type, (dist.get_world_size(),))
-        self.offload = bool(parts.config.get("offload"))
+        self.offload = isinstance(parts.options, Fsdp2OffloadOptions)
         self.module = shard(parts.module.to(parts.device), self.mesh, parts, offload=self.offload)
         self.pieces = self._make_pieces()
         groups = [group | {"params": [self.pieces[p] for p in group["params"]]} for group in self._groups()]
@@ -54,6 +55,12 @@ class ShardedStrategy(PlainStrategy):
 
     def _make_pieces(self) -> dict[nn.Parameter, nn.Parameter]:
         return {parameter: nn.Parameter(_local(parameter)) for _, parameter in self.named_trainable()}
+
+    def _settle(self) -> None:
+        """Put the pieces back into the modules: a forward pass leaves the root's weights gathered."""
+        for module in self.module.modules():
+            if isinstance(module, FSDPModule):
+                module.reshard()
 
     def _gradients(self) -> list[Tensor]:
         """Each piece's gradient, handed over from the sharded parameter."""
@@ -86,6 +93,7 @@ class ShardedStrategy(PlainStrategy):
 
     def state(self) -> Iterator[tuple[str, ParameterState]]:
         """Gathered parameter by parameter."""
+        self._settle()
         for name, parameter in self.named_trainable():
             piece = self.pieces[parameter]
             held = self.optimizer.state.get(piece, {})
@@ -94,6 +102,7 @@ class ShardedStrategy(PlainStrategy):
 
     def load_state(self, read: Callable[[str], ParameterState], *, num_updates: int) -> None:
         """Each rank keeps its piece of every tensor."""
+        self._settle()
         for name, parameter in self.named_trainable():
             piece = self.pieces[parameter]
             found = {key: _piece_of(tensor, parameter, self.mesh) for key, tensor in read(name).items()}
@@ -104,11 +113,13 @@ class ShardedStrategy(PlainStrategy):
 
     def whole_weights(self) -> Iterator[tuple[str, Tensor]]:
         """Gathered parameter by parameter, copied off the device."""
+        self._settle()
         for name, parameter in self.parts.module.named_parameters():
             yield name, _whole(_local(parameter), parameter, self.mesh).to("cpu", copy=True)
 
     def local_tensors(self) -> Iterator[tuple[str, Tensor]]:
         """The pieces."""
+        self._settle()
         for name, parameter in self.parts.module.named_parameters():
             yield name, _local(parameter)
 
@@ -118,17 +129,15 @@ def shard(module: nn.Module, mesh: DeviceMesh, parts: Parts, *, offload: bool) -
 
     Parameters of one unit must share a type: adapters are fp32 over a half-precision base.
     """
+    options = parts.options
+    assert isinstance(options, FsdpOptions)
     pinned = parts.device.type == "cuda"
     policy = CPUOffloadPolicy(pin_memory=pinned) if offload else OffloadPolicy()
-    for block in block_modules(module):
-        adapters = _leaves_of_other_type(block)
-        if adapters:
-            fully_shard(adapters, mesh=mesh, offload_policy=policy)
-        fully_shard(block, mesh=mesh, offload_policy=policy)
-    odd = _leaves_of_other_type(module)
-    if odd:
-        fully_shard(odd, mesh=mesh, offload_policy=policy)
-    fully_shard(module, mesh=mesh, offload_policy=policy)
+    for unit in [*block_modules(module, options.wrap_classes), module]:
+        again = options.reshard_after_forward if unit is not module else None
+        if adapters := _leaves_of_other_type(unit):
+            fully_shard(adapters, mesh=mesh, reshard_after_forward=again, offload_policy=policy)
+        fully_shard(unit, mesh=mesh, reshard_after_forward=again, offload_policy=policy)
     return module
 
 
@@ -150,7 +159,9 @@ def _leaves_of_other_type(module: nn.Module) -> list[nn.Module]:
 
 
 def _local(tensor: Tensor) -> Tensor:
-    return tensor.detach().to_local() if isinstance(tensor, DTensor) else tensor.detach()
+    plain: Any = tensor.detach()
+    local: Tensor = plain.to_local() if isinstance(plain, DTensor) else plain
+    return local
 
 
 def _whole(piece: Tensor, like: Tensor, mesh: DeviceMesh) -> Tensor:

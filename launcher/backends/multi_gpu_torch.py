@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
+from launcher.backends.multi_gpu import MultiGpuOptions
 from launcher.backends.plain_torch import PlainStrategy
 from launcher.backends.strategy_torch import Parts, Strategy, mismatch
 
@@ -18,7 +19,10 @@ class DistributedStrategy(PlainStrategy):
         """Wrap after the optimizer exists: DDP keeps the parameter objects."""
         super().__init__(parts)
         ids = [parts.device.index or 0] if parts.device.type == "cuda" else None
-        self.module = DistributedDataParallel(self.module, device_ids=ids, gradient_as_bucket_view=True)
+        megabytes = parts.options.bucket_cap_mb if isinstance(parts.options, MultiGpuOptions) else 25
+        self.module = DistributedDataParallel(
+            self.module, device_ids=ids, gradient_as_bucket_view=True, bucket_cap_mb=megabytes
+        )
         self.gradient_factor = parts.settings.num_ranks
 
     def accumulating(self, *, is_last: bool) -> AbstractContextManager[object]:

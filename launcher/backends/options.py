@@ -22,7 +22,8 @@ class Backend:
     `starters` are the commands that can start it, the preferred one first. `accelerate_config`
     maps a process count to an Accelerate YAML's content; `ds_config`, where the backend is
     DeepSpeed's, maps its options to a JSON's content with `auto` where the recipe owns the value.
-    `connect` names the `module:function` that wraps the model (imports torch).
+    `connect` names the `module:function` that wraps the model (imports torch); `needs_group` asks for a
+    process group even of one.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Backend:
     accelerate_config: Callable[[int], dict[str, Any]]
     ds_config: Callable[[Any], dict[str, Any]] | None = None
     connect: str
+    needs_group: bool = False
     max_ranks: int | None = None
 
 

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from launcher.backends.options import BackendOptions
 from launcher.errors import LaunchMismatch, Problem
 from launcher.facts import StepSettings
 from launcher.precision_torch import LossScale
@@ -34,6 +35,7 @@ class Parts:
     settings: StepSettings
     max_grad_norm: float
     loss_scale: LossScale
+    options: BackendOptions | None = None
     config: dict[str, Any] = field(default_factory=dict)
 
 

@@ -14,6 +14,7 @@ from launcher.backends.options import BACKENDS, Backend, BackendOptions
 from launcher.facts import ShardingFacts, StepSettings
 
 CONNECT = "launcher.backends.zero_torch:connect"
+CONNECT_3 = "launcher.backends.zero3_torch:connect"
 
 
 class ZeroOptions(BackendOptions):
@@ -25,10 +26,58 @@ class ZeroOptions(BackendOptions):
     contiguous_gradients: bool = Field(True, description="Copy gradients into one buffer as they come.")
 
 
+class Zero1Options(ZeroOptions):
+    """ZeRO stage 1: optimizer states divided."""
+
+    name: Literal["zero1"] = Field("zero1", description="Optimizer states divided.")
+
+
 class Zero2Options(ZeroOptions):
     """ZeRO stage 2: optimizer states and gradients divided."""
 
     name: Literal["zero2"] = Field("zero2", description="Optimizer states and gradients divided.")
+
+
+class Zero2OffloadOptions(ZeroOptions):
+    """ZeRO stage 2 whose optimizer states live and step in host RAM."""
+
+    name: Literal["zero2_offload"] = Field("zero2_offload", description="As zero2, states kept in host RAM.")
+
+
+class Zero3Options(ZeroOptions):
+    """ZeRO stage 3: parameters divided too, gathered for the module that computes."""
+
+    name: Literal["zero3"] = Field("zero3", description="Parameters divided too.")
+    stage3_prefetch_bucket_size: int = Field(
+        50_000_000, ge=0, description="Weight elements gathered ahead of their use."
+    )
+    stage3_param_persistence_threshold: int = Field(
+        100_000, ge=0, description="Parameters with fewer elements stay whole on every card."
+    )
+    stage3_max_live_parameters: int = Field(
+        1_000_000_000, ge=1, description="Most gathered elements at once before they are freed again."
+    )
+    sub_group_size: int = Field(1_000_000_000, ge=1, description="Elements that one optimizer step takes.")
+
+
+class Zero3OffloadOptions(Zero3Options):
+    """ZeRO stage 3 with parameters and states in host RAM."""
+
+    name: Literal["zero3_offload"] = Field(  # type: ignore[assignment]
+        "zero3_offload", description="As zero3, parameters and states kept in host RAM."
+    )
+
+
+class Zero3NvmeOptions(Zero3Options):
+    """ZeRO-Infinity: parameters and states on a local NVMe disk."""
+
+    name: Literal["zero3_nvme"] = Field(  # type: ignore[assignment]
+        "zero3_nvme", description="As zero3, parameters and states kept on a disk."
+    )
+    nvme_path: str = Field("nvme_offload", min_length=1, description="Folder on a fast local disk.")
+    sub_group_size: int = Field(
+        100_000_000, ge=1, description="Elements that one optimizer step takes; each is read and written."
+    )
 
 
 def _owned_by_the_recipe() -> dict[str, Any]:
@@ -42,12 +91,33 @@ def _owned_by_the_recipe() -> dict[str, Any]:
     }
 
 
-def _ds_config(stage: int) -> Callable[[Any], dict[str, Any]]:
+def _ds_config(stage: int, offload: Callable[[Any], dict[str, Any]]) -> Callable[[Any], dict[str, Any]]:
     def config(options: ZeroOptions) -> dict[str, Any]:
-        zero = {"stage": stage, **options.model_dump(exclude={"name"})}
-        return {**_owned_by_the_recipe(), "zero_optimization": zero}
+        zero = {"stage": stage, **options.model_dump(exclude={"name", "nvme_path"}), **offload(options)}
+        if stage == 3:
+            zero["stage3_gather_16bit_weights_on_model_save"] = True  # else an export holds placeholders
+        # torch's AdamW steps on the CPU too, where DeepSpeed's own cannot be compiled
+        forced = {"zero_force_ds_cpu_optimizer": False} if "offload_optimizer" in zero else {}
+        return {**_owned_by_the_recipe(), **forced, "zero_optimization": zero}
 
     return config
+
+
+def _nothing(options: ZeroOptions) -> dict[str, Any]:
+    return {}
+
+
+def _states_to_cpu(options: ZeroOptions) -> dict[str, Any]:
+    return {"offload_optimizer": {"device": "cpu", "pin_memory": True}}
+
+
+def _all_to_cpu(options: ZeroOptions) -> dict[str, Any]:
+    return {**_states_to_cpu(options), "offload_param": {"device": "cpu", "pin_memory": True}}
+
+
+def _all_to_nvme(options: Zero3NvmeOptions) -> dict[str, Any]:
+    place = {"device": "nvme", "nvme_path": options.nvme_path, "pin_memory": True}
+    return {"offload_optimizer": place, "offload_param": dict(place)}
 
 
 def _accelerate_config(name: str) -> Callable[[int], dict[str, Any]]:
@@ -68,8 +138,22 @@ def _accelerate_config(name: str) -> Callable[[int], dict[str, Any]]:
     return config
 
 
-def _register(name: str, summary: str, *, stage: int, options: type[ZeroOptions]) -> None:
-    sharding = ShardingFacts(optimizer_states=stage >= 1, gradients=stage >= 2, parameters=stage >= 3)
+def _register(
+    name: str,
+    summary: str,
+    *,
+    stage: int,
+    options: type[ZeroOptions],
+    offload: Callable[[Any], dict[str, Any]] = _nothing,
+) -> None:
+    leaves = offload is not _nothing
+    sharding = ShardingFacts(
+        optimizer_states=True,
+        gradients=stage >= 2,
+        parameters=stage >= 3,
+        offload_optimizer=leaves,
+        offload_parameters=leaves and stage == 3,
+    )
     backend = Backend(
         name=name,
         summary=summary,
@@ -78,8 +162,9 @@ def _register(name: str, summary: str, *, stage: int, options: type[ZeroOptions]
         starters=("accelerate", "deepspeed", "torchrun", "python"),
         sharding=sharding,
         accelerate_config=_accelerate_config(name),
-        ds_config=_ds_config(stage),
-        connect=CONNECT,
+        ds_config=_ds_config(stage, offload),
+        connect=CONNECT if stage < 3 else CONNECT_3,
+        needs_group=True,
     )
     BACKENDS.register(name, backend)
 
@@ -104,4 +189,27 @@ def resolve(
     return resolved
 
 
+_register("zero1", "DeepSpeed ZeRO-1: optimizer states divided", stage=1, options=Zero1Options)
 _register("zero2", "DeepSpeed ZeRO-2: states and gradients divided", stage=2, options=Zero2Options)
+_register(
+    "zero2_offload",
+    "DeepSpeed ZeRO-2 with the optimizer in host RAM",
+    stage=2,
+    options=Zero2OffloadOptions,
+    offload=_states_to_cpu,
+)
+_register("zero3", "DeepSpeed ZeRO-3: parameters divided too", stage=3, options=Zero3Options)
+_register(
+    "zero3_offload",
+    "DeepSpeed ZeRO-3 with parameters and optimizer in host RAM",
+    stage=3,
+    options=Zero3OffloadOptions,
+    offload=_all_to_cpu,
+)
+_register(
+    "zero3_nvme",
+    "DeepSpeed ZeRO-Infinity: parameters and optimizer on a local disk",
+    stage=3,
+    options=Zero3NvmeOptions,
+    offload=_all_to_nvme,
+)

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from launcher.backends.compare import require_batch
 from launcher.backends.options import BACKENDS
 from launcher.data.templates import choose as choose_template
 from launcher.errors import Interrupted, LaunchMismatch, Problem
@@ -41,7 +42,7 @@ def run_rank(arguments: RunArguments, starter: Starter) -> int:
     started = resolve_started(arguments, starter)
     machine = probe(started.loaded.recipe.hardware.device)
     _settle_process(machine, starter)
-    needs_group = BACKENDS.get(started.backend).ds_config is not None
+    needs_group = BACKENDS.get(started.backend).needs_group
     world = join(starter, machine, needs_group=needs_group)
     failed = True
     try:
@@ -75,6 +76,8 @@ def _interrupted(number: int, frame: FrameType | None) -> None:
 def _run(arguments: RunArguments, starter: Starter, started: Started, machine: Machine, world: World) -> None:
     recipe = started.loaded.recipe
     plan = _agree_on_plan(arguments, started, machine, world)
+    if starter.config_file is not None and started.ds_config is not None:
+        require_batch(starter.config_file, started.ds_config, plan.step)
     if world.is_first:
         _introduce(started, plan, recipe.adapter.method)
     tf32 = choose_tf32(recipe.training.tf32, plan.precision, machine).enabled
