@@ -4,4 +4,6 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 environment=$(bash scripts/setup.sh test)
 PATH="$(cd "$environment/bin" && pwd):$PATH"
+# Tests start several processes on few cores: waiting threads that spin would cost most of the time.
+export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-PASSIVE}"
 exec python -m pytest -q "$@"
