@@ -75,12 +75,13 @@ def ratio(pairs: Sequence[tuple[float, float]]) -> Ratio:
 
 
 def machine() -> dict[str, Any]:
-    """What the figures were measured on."""
+    """What the figures were measured on, and how busy it was: the load includes the benchmark's own."""
     gpu = _gpu()
     return {
         "cpu": _cpu(),
         "cores": limits.cores().amount,
         "host_memory_gib": round(limits.host_memory_bytes().amount / 2**30, 1),
+        "load_average_5_min": round(os.getloadavg()[1], 1),
         "gpu": gpu,
         "python": platform.python_version(),
         "versions": {name: _version(name) for name in _VERSIONS},
