@@ -1,0 +1,97 @@
+"""`launcher compile RECIPE`: the concrete files for a backend and a card, and the lines that start them."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from launcher.errors import BadValue, Problem
+from launcher.plan.choose import plan_lines
+from launcher.plan.compile import Wanted, compile_recipe, write_compiled
+from launcher.process.arguments import Grammar, HelpWanted, Reader, read
+from launcher.registry import nearest
+
+SUMMARY = "write a recipe's concrete files for Accelerate, DeepSpeed or the Trainer"
+TARGETS = ("launcher", "trainer")
+USAGE = """usage: launcher compile RECIPE --out DIR [--backend NAME] [--gpus N] [--gpu CARD]
+                        [--to trainer] [--force] [key=value ...]
+
+--out DIR      the folder to write: accelerate.yaml, recipe.yaml, command.txt, and ds.json for ZeRO
+--backend NAME instead of the recipe's; `launcher matrix` shows them all
+--gpus N       processes, one a card; --gpu CARD: a name of launcher/hardware/gpus.csv
+--to trainer   training_arguments.py in the place of recipe.yaml, for transformers' Trainer
+--force        write over files that differ"""
+_GRAMMAR = Grammar(
+    with_value=("recipe", "backend", "gpus", "gpu", "out", "to"),
+    flags=("force",),
+    names_recipe=True,
+    usage=USAGE,
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Take every word as it is: the reader that run.py uses also knows `--key value` of a recipe."""
+    parser.prefix_chars = "\0"
+    parser.add_argument("words", nargs="*")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the files, then say what was decided and what to type."""
+    try:
+        reader = read(args.words, _GRAMMAR)
+    except HelpWanted as usage:
+        print(usage)
+        return 0
+    wanted = wanted_by(reader)
+    compiled = compile_recipe(wanted)
+    for path, state in write_compiled(wanted.out, compiled.files, force="force" in reader.flags):
+        print(f"{state} {path}")
+    print("\n".join(plan_lines(compiled.plan)))
+    print("\n".join(compiled.commands))
+    for notice in compiled.notices:
+        print(f"note: {notice}", file=sys.stderr)
+    return 0
+
+
+def wanted_by(reader: Reader) -> Wanted:
+    """What was typed. Raises BadValue for a missing recipe or folder, or a number that is none."""
+    options = reader.options
+    for name, example in (
+        ("recipe", "launcher compile quickstart --out compiled"),
+        ("out", "--out compiled"),
+    ):
+        if name not in options:
+            what = "no recipe was named" if name == "recipe" else "no folder was named"
+            raise BadValue(Problem(what=what, right="a recipe and a folder to write", type=example))
+    return Wanted(
+        recipe=options["recipe"],
+        out=Path(options["out"]).expanduser(),
+        backend=options.get("backend"),
+        gpus=_count(options.get("gpus")),
+        gpu=options.get("gpu"),
+        to=_target(options.get("to", "launcher")),
+        overrides=tuple(reader.overrides),
+    )
+
+
+def _count(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if text.isdigit() and int(text) > 0:
+        return int(text)
+    raise BadValue(
+        Problem(where="--gpus", what=f"'{text}' is no number of cards", right="1 or more", type="--gpus 2")
+    )
+
+
+def _target(text: str) -> str:
+    if text in TARGETS:
+        return text
+    close = nearest(text, TARGETS) or "trainer"
+    raise BadValue(
+        Problem(
+            where="--to",
+            what=f"unknown target '{text}'",
+            right=f"one of: {', '.join(TARGETS)}",
+            type=f"--to {close}",
+        )
+    )
