@@ -94,7 +94,7 @@ def _arithmetic(recipe: Recipe, plan: Plan) -> dict[str, Any]:
     }
     if recipe.training.tf32 is True:
         found["tf32"] = True
-    if recipe.training.activation_checkpointing:
+    if recipe.training.activation_checkpointing and not recipe.backend.name.startswith("fsdp"):
         found["gradient_checkpointing"] = True
         found["gradient_checkpointing_kwargs"] = {"use_reentrant": False}
     return found
@@ -139,7 +139,7 @@ def _spread(recipe: Recipe, ds_path: str | None) -> dict[str, Any]:
         return {"deepspeed": ds_path}
     config = backend.accelerate_config(recipe.hardware.gpus).get("fsdp_config")
     if config is not None:
-        return {"fsdp": "full_shard auto_wrap", "fsdp_config": _fsdp(recipe, config)}
+        return {"fsdp": True, "fsdp_config": _fsdp(recipe, config)}
     return {"ddp_find_unused_parameters": False} if recipe.hardware.gpus > 1 else {}
 
 
@@ -148,6 +148,8 @@ def _fsdp(recipe: Recipe, config: dict[str, Any]) -> dict[str, Any]:
     options = recipe.backend.model_dump()
     found = {
         "version": config["fsdp_version"],
+        "auto_wrap_policy": config["fsdp_auto_wrap_policy"],
+        "activation_checkpointing": recipe.training.activation_checkpointing,
         "reshard_after_forward": options["reshard_after_forward"],
         "offload_params": config["fsdp_offload_params"],
         "state_dict_type": config["fsdp_state_dict_type"],
