@@ -32,6 +32,7 @@ from launcher.train.folder import Claim, claim, write_json
 from launcher.train.job import Job
 from launcher.train.loop import train
 from launcher.train.metrics_log import MetricsLog
+from launcher.train.pieces import pieces_line
 from launcher.train.setup import build_job, make_callbacks
 from launcher.train.world import World, join, leave
 from launcher.units import format_seconds
@@ -167,6 +168,8 @@ def _train(job: Job, checkpoint: Path | None) -> None:
     )
     try:
         job.say(job.strategy.check())
+        if pieces := pieces_line(job):
+            job.say(pieces)
         _say_start(job, checkpoint)
         job.callbacks = callbacks
         _watch_first_steps(job, callbacks)

@@ -1,0 +1,141 @@
+"""`launcher rehearse RECIPE`: the whole run on CPU processes with a tiny model, before a GPU is rented."""
+
+import argparse
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from launcher.backends.options import BACKENDS
+from launcher.errors import EXIT_FAILED, BadValue, Conflict, Interrupted, LauncherError, Problem
+from launcher.process.arguments import Grammar, HelpWanted, Reader, read
+from launcher.recipe.load import load_recipe
+
+SUMMARY = "prove a whole run on CPU processes with a tiny model"
+USAGE = """usage: launcher rehearse RECIPE [--backend NAME] [--gpus N] [--keep DIR] [--json] [key=value ...]
+
+Runs the recipe for real with a tiny model of its architecture: steps, evaluation, checkpoints, a kill
+between two saves, resume, export, and a reload in a new process. Needs no GPU, no network, no weights.
+
+--gpus N    CPU processes that stand for so many cards (the recipe's hardware.gpus)
+--keep DIR  keep model, rows, logs and run folder in DIR, which must be empty or new
+--json      the verdict as JSON on standard output"""
+_GRAMMAR = Grammar(
+    with_value=("recipe", "backend", "gpus", "keep"), flags=("json",), names_recipe=True, usage=USAGE
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Take every word as it is: the reader that run.py uses also knows `--key value` of a recipe."""
+    parser.prefix_chars = "\0"
+    parser.add_argument("words", nargs="*")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the verdict; 0 where every stage was passed, else 1."""
+    try:
+        reader = read(args.words, _GRAMMAR)
+    except HelpWanted as usage:
+        print(usage)
+        return 0
+    name, extra = _asked(reader)
+    try:
+        loaded = load_recipe(name, reader.overrides, extra=extra)
+    except LauncherError as error:
+        print(f"{error}\nFAILED at stage 'recipe'", file=sys.stderr)
+        return EXIT_FAILED
+    from launcher.rehearse.rehearsal import Rehearsal
+
+    with _offline(), _ended_by_sigterm(), _folder(reader.options.get("keep")) as folder:
+        verdict = Rehearsal(loaded=loaded, folder=folder, say=_say).run()
+        verdict.folder = str(folder) if "keep" in reader.options else None
+    print(verdict.to_json() if "json" in reader.flags else verdict.text())
+    return 0 if verdict.passed else EXIT_FAILED
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _asked(reader: Reader) -> tuple[str, dict[str, Any]]:
+    """The recipe, and what the options decide about it."""
+    extra: dict[str, Any] = {}
+    if "backend" in reader.options:
+        extra["backend.name"] = BACKENDS.get(reader.options["backend"], "--backend").name
+    if (text := reader.options.get("gpus")) is not None:
+        extra["hardware.gpus"] = _number(text)
+    if "recipe" in reader.options:
+        return reader.options["recipe"], extra
+    raise BadValue(
+        Problem(
+            what="no recipe was named",
+            right="a name from `launcher ls`, or a file",
+            type="launcher rehearse quickstart",
+        )
+    )
+
+
+def _number(text: str) -> int:
+    if text.isdigit() and int(text) > 0:
+        return int(text)
+    raise BadValue(
+        Problem(where="--gpus", what=f"'{text}' is no number of cards", right="1 or more", type="--gpus 2")
+    )
+
+
+@contextmanager
+def _folder(kept: str | None) -> Iterator[Path]:
+    """A folder that is gone afterwards, or the one to keep."""
+    if kept is None:
+        with tempfile.TemporaryDirectory(prefix="launcher-rehearse-") as name:
+            yield Path(name).resolve()
+        return
+    folder = Path(kept).expanduser().resolve()
+    if folder.exists() and any(folder.iterdir()):
+        raise Conflict(
+            Problem(
+                where="--keep",
+                what=f"{folder} is not empty",
+                right="a new folder, or an empty one",
+                type=f"--keep {kept}-2",
+            )
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    yield folder
+
+
+@contextmanager
+def _offline() -> Iterator[None]:
+    """Local files only while the tiny model is built; set before the hub's client is imported."""
+    names = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(dict.fromkeys(names, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """SIGTERM unwinds, so that no process and no folder stays."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise Interrupted(
+            Problem(what="the rehearsal was stopped", right="nothing is left behind", type="the same command")
+        )
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,101 @@
+"""The real command as a process of its own: started, followed, its ranks killed from outside, ended."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from launcher.process.children import descendants, send
+from launcher.process.config_files import PACKAGE
+from launcher.process.orphan import ask_for_signal_on_parent_death
+
+LIMIT_S = 1800.0
+_STOP_S = 8.0
+_POLL_S = 0.005
+_RUN_FILE = f"{PACKAGE.name}/run.py"
+
+
+class Started:
+    """`launcher WORDS` without GPUs and without a network; everything it says goes to `log`."""
+
+    def __init__(self, arguments: Sequence[str], log: Path) -> None:
+        """Start it; leaving the `with` block leaves nothing of it behind."""
+        self.log = log
+        with log.open("wb") as file:
+            self.process = subprocess.Popen(
+                [sys.executable, *arguments],
+                env=environment(os.environ),
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                preexec_fn=ask_for_signal_on_parent_death,
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end()
+
+    @property
+    def text(self) -> str:
+        """All that it has said so far."""
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
+    def wait(self, until: Callable[[], bool] = lambda: False) -> int | None:
+        """Its exit code, or None as soon as `until` holds (or, with what it runs, it takes too long)."""
+        deadline = time.monotonic() + LIMIT_S
+        while time.monotonic() < deadline:
+            if (code := self.process.poll()) is not None:
+                return code
+            if until():
+                return None
+            time.sleep(_POLL_S)
+        return None
+
+    def kill_ranks(self) -> list[int]:
+        """SIGKILL to every rank at once; the starter and the command are left to notice."""
+        ranks = [pid for pid in descendants(self.process.pid) if is_rank(pid)]
+        send(ranks, signal.SIGKILL)
+        return ranks
+
+    def end(self) -> None:
+        """Ask it to stop; kill whatever is left of it and below it."""
+        below = [self.process.pid, *descendants(self.process.pid)]
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(_STOP_S)
+            except subprocess.TimeoutExpired:
+                below += descendants(self.process.pid)
+                send(below, signal.SIGKILL)
+                self.process.wait()
+
+
+def command(words: Sequence[str]) -> list[str]:
+    """The `launcher` command behind this Python."""
+    return ["-m", PACKAGE.name, *words]
+
+
+def environment(inherited: Mapping[str, str]) -> dict[str, str]:
+    """The inherited variables with every card and the hub out of sight."""
+    path = os.pathsep.join(filter(None, [str(PACKAGE.parent), inherited.get("PYTHONPATH", "")]))
+    hidden = {"CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
+    return {**inherited, **hidden, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
+
+
+def is_rank(pid: int) -> bool:
+    """Whether the process is Python running run.py itself, not a starter that names it."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:  # it has ended meanwhile
+        return False
+    program = next((word for word in words[1:] if not word.startswith("-")), "")
+    return program.endswith(_RUN_FILE) and "-m" not in words[1 : words.index(program)]
