@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from launcher.adapters.options import METHODS
 from launcher.backends.options import BACKENDS
+from launcher.backends.support import Refused, Upstream, cell
 from launcher.data.layout import LAYOUTS
 from launcher.errors import BadValue, Problem, UnknownSetting
 from launcher.hardware import catalog
@@ -160,6 +161,21 @@ def backend_takes_the_cards(given: Given) -> Iterator[Problem]:
         yield given.problem("backend.name", what, right, f"backend: {others[0] if others else backend.name}")
 
 
+def method_runs_on_the_backend(given: Given) -> Iterator[Problem]:
+    """A combination that cannot work is refused before anything is downloaded."""
+    method, backend = given.recipe.adapter.method, given.recipe.backend.name
+    found = cell(method, backend)
+    if isinstance(found, Refused):
+        key = "backend.name"
+        what = f"method {method} does not run on {backend}: {found.reason}"
+        yield given.problem(
+            key,
+            what,
+            f"{found.alternative}, or another line of `launcher matrix`",
+            (f"backend: {found.alternative}"),
+        )
+
+
 def gpu_is_known(given: Given) -> Iterator[Problem]:
     """A named card must be in the table of cards."""
     name = given.recipe.hardware.gpu
@@ -271,6 +287,13 @@ def emulated_bf16(given: Given) -> Iterator[str]:
         yield _no_effect(given, "training.tf32", f"{card.name} has no TF32")
 
 
+def not_proven_here(given: Given) -> Iterator[str]:
+    """A combination that the libraries support and no test here has compared."""
+    found = cell(given.recipe.adapter.method, given.recipe.backend.name)
+    if isinstance(found, Upstream):
+        yield f"{given.at('backend.name')}  backend.name: warning: {found.warning}"
+
+
 def reference_without_scaling(given: Given) -> Iterator[str]:
     """A reference batch does nothing while the rate is not scaled."""
     training = given.recipe.training
@@ -354,6 +377,7 @@ PROBLEMS: tuple[Rule, ...] = (
     warmup_is_whole_steps,
     batch_divides_over_the_cards,
     backend_takes_the_cards,
+    method_runs_on_the_backend,
     gpu_is_known,
     trained_weights_are_not_half,
     labels_are_distinct,
@@ -365,6 +389,7 @@ PROBLEMS: tuple[Rule, ...] = (
 )
 NO_EFFECT: tuple[Notice, ...] = (
     emulated_bf16,
+    not_proven_here,
     reference_without_scaling,
     options_of_the_other_task,
     evaluation_without_rows,
