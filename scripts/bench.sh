@@ -7,3 +7,4 @@ PATH="$(cd "$environment/bin" && pwd):$PATH"
 for script in startup quickstart_quality; do
   python "benchmarks/$script.py" --save
 done
+python benchmarks/trainer.py
