@@ -35,7 +35,10 @@ class Machine:
 
 @dataclass(frozen=True, kw_only=True)
 class Starter:
-    """Who started this process and what it decided: `python`, `accelerate`, `torchrun`, `deepspeed`."""
+    """Who started this process and what it decided: `python`, `accelerate`, `torchrun`, `deepspeed`.
+
+    `settings` are recipe keys that its own configuration gave by hand.
+    """
 
     name: str
     rank: int = 0
@@ -45,6 +48,7 @@ class Starter:
     backend: str | None = None
     config_file: str | None = None
     mixed_precision: str | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

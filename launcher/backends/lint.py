@@ -15,7 +15,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError
 
 from launcher.backends.file_keys import ACCELERATE_BLOCKS, DS_BLOCKS, DS_OTHER_NAMES, DS_REMOVED
-from launcher.errors import BadValue, Problem, RecipeError, UnknownSetting
+from launcher.errors import BadValue, Conflict, Problem, RecipeError, UnknownSetting
 from launcher.registry import nearest
 
 
@@ -56,7 +56,39 @@ def read_accelerate_file(path: Path) -> dict[str, Any]:
     problems = [*_wrong_keys(path, text, config, "", ACCELERATE_BLOCKS), *_flat_beside_file(path, config)]
     if problems:
         raise UnknownSetting(problems)
+    if isinstance(block := config.get("fsdp_config"), Mapping):
+        require_fsdp2(block.get("fsdp_version", 1), _place(path, text, "fsdp_config"))
     return config
+
+
+def require_fsdp2(version: Any, where: str) -> None:
+    """Raise BadValue for FSDP's first version, which is Accelerate's default.
+
+    It keeps whole gradients for frozen weights, or refuses them beside trainable ones.
+    """
+    if str(version) != "2":
+        raise BadValue(
+            Problem(
+                where=where,
+                what=f"fsdp_version is {version}, which is not offered here",
+                right="fsdp_version: 2, written out: without it Accelerate takes 1",
+                type="fsdp_version: 2",
+            )
+        )
+
+
+def require_one_checkpointing(*, file: str, by_file: bool, by_recipe: bool) -> None:
+    """Raise Conflict where FSDP's file and the recipe both ask to recompute activations."""
+    if by_file and by_recipe:
+        raise Conflict(
+            Problem(
+                where=file,
+                what="fsdp_activation_checkpointing and training.activation_checkpointing are both on: "
+                "blocks would be recomputed twice",
+                right="one of the two; the recipe owns it",
+                type="fsdp_activation_checkpointing: false",
+            )
+        )
 
 
 def ds_stage(config: Mapping[str, Any], where: str) -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from launcher.backends.compare import flatten, require_agreement, settle, spoken
-from launcher.backends.lint import read_ds_file
+from launcher.backends.lint import read_ds_file, require_one_checkpointing
 from launcher.backends.options import BACKENDS
 from launcher.errors import LaunchMismatch, Problem
 from launcher.facts import RunArguments, Starter
@@ -62,22 +62,26 @@ def _found(loaded: LoadedRecipe, starter: Starter) -> dict[str, Any]:
             origins=loaded.origins,
             num_ranks=starter.world_size,
         )
-    if starter.mixed_precision is not None:
-        found |= _accelerate_precision(loaded, starter.mixed_precision)
+    if by_hand := _by_accelerate(starter):
+        found |= _settled_with_accelerate(loaded, by_hand)
     return found
 
 
-def _accelerate_precision(loaded: LoadedRecipe, precision: str) -> dict[str, Any]:
+def _by_accelerate(starter: Starter) -> dict[str, Any]:
+    asked = starter.mixed_precision
+    return starter.settings | ({} if asked is None else {"training.precision": asked})
+
+
+def _settled_with_accelerate(loaded: LoadedRecipe, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Accelerate's facts, after asserting that neither recipe nor command line contradicts them."""
     values = flatten(loaded.recipe.model_dump())
-    facts: Mapping[str, Any] = {"training.precision": precision}
     by_recipe = spoken(values, loaded.origins, "recipe", "parent")
     by_command = spoken(values, loaded.origins, "command line")
-    require_agreement(
-        file="mixed_precision of accelerate launch",
-        file_facts=facts,
-        recipe=by_recipe,
-        command_line=by_command,
-    )
+    file = "accelerate launch and its configuration"
+    key = "training.activation_checkpointing"
+    by_hand = bool((by_recipe | by_command).get(key))
+    require_one_checkpointing(file=file, by_file=bool(facts.get(key)), by_recipe=by_hand)
+    require_agreement(file=file, file_facts=facts, recipe=by_recipe, command_line=by_command)
     return dict(facts)
 
 

@@ -7,10 +7,11 @@ deepspeed 0.19 export is told apart here and nowhere else.
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from launcher.backends.choose import settle_backend
 from launcher.backends.compare import Given, table
-from launcher.backends.lint import read_ds_file, unknown_ds_fields
+from launcher.backends.lint import read_ds_file, require_fsdp2, unknown_ds_fields
 from launcher.backends.options import BACKENDS
 from launcher.errors import BadValue, Conflict, Problem, UnknownSetting
 from launcher.facts import RunArguments, Starter
@@ -37,6 +38,7 @@ def read_starter(environ: Mapping[str, str], arguments: RunArguments = _NOTHING_
         backend=_backend(environ, arguments, config_file, name, world_size),
         config_file=str(config_file) if config_file else None,
         mixed_precision=_mixed_precision(environ),
+        settings=_fsdp_settings(environ),
     )
 
 
@@ -86,7 +88,11 @@ def _config_file(environ: Mapping[str, str], arguments: RunArguments) -> Path | 
 
 
 def _uses(environ: Mapping[str, str], plugin: str) -> bool:
-    return environ.get(f"ACCELERATE_USE_{plugin}", "").lower() in ("true", "1", "yes")
+    return _is_true(environ, f"ACCELERATE_USE_{plugin}")
+
+
+def _is_true(environ: Mapping[str, str], key: str) -> bool:
+    return environ.get(key, "").lower() in ("true", "1", "yes")
 
 
 def _backend(
@@ -122,11 +128,25 @@ def _named(
 def _started_backend(environ: Mapping[str, str], config_file: Path | None) -> str | None:
     """What accelerate's configuration asked for by itself; a JSON speaks through its own stage."""
     if _uses(environ, "FSDP"):
-        return f"fsdp{environ.get('FSDP_VERSION', '1')}"
+        require_fsdp2(environ.get("FSDP_VERSION", "1"), "fsdp_config in accelerate's YAML")
+        return "fsdp2_offload" if _is_true(environ, "FSDP_OFFLOAD_PARAMS") else "fsdp2"
     if not _uses(environ, "DEEPSPEED"):
         return None
     _refuse_unknown_fields(environ)
     return None if config_file else f"zero{environ.get('ACCELERATE_DEEPSPEED_ZERO_STAGE', '2')}"
+
+
+def _fsdp_settings(environ: Mapping[str, str]) -> dict[str, Any]:
+    """What an FSDP configuration says about things that the recipe owns; accelerate exports the rest too."""
+    if not _uses(environ, "FSDP"):
+        return {}
+    found: dict[str, Any] = {}
+    names = [name.strip() for name in environ.get("FSDP_TRANSFORMER_CLS_TO_WRAP", "").split(",")]
+    if any(names):
+        found["backend.wrap_classes"] = tuple(name for name in names if name)
+    if _is_true(environ, "FSDP_ACTIVATION_CHECKPOINTING"):
+        found["training.activation_checkpointing"] = True
+    return found
 
 
 def _refuse_unknown_fields(environ: Mapping[str, str]) -> None:

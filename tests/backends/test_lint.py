@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from launcher.backends.lint import read_accelerate_file, read_ds_file
-from launcher.errors import RecipeError
+from launcher.backends.lint import read_accelerate_file, read_ds_file, require_one_checkpointing
+from launcher.errors import Conflict, RecipeError
 
 
 def written(tmp_path: Path, content: Any, name: str = "mine.json") -> Path:
@@ -123,9 +123,16 @@ def test_an_unknown_offload_device_is_refused(tmp_path: Path) -> None:
     assert "none, cpu or nvme" in findings(written(tmp_path, zero(offload_optimizer={"device": "disk"})))
 
 
-@pytest.mark.parametrize("name", ["multi_gpu", "single_gpu", "zero2"])
-def test_the_shipped_yamls_pass(root: Path, name: str) -> None:
-    assert read_accelerate_file(root / f"accelerate_configs/{name}.yaml")["num_machines"] == 1
+def test_the_shipped_yamls_pass(root: Path) -> None:
+    for path in (root / "accelerate_configs").iterdir():
+        assert read_accelerate_file(path)["num_machines"] == 1
+
+
+def test_b016_checkpointing_is_asked_for_in_one_place() -> None:
+    with pytest.raises(Conflict, match="both on"):
+        require_one_checkpointing(file="my.yaml", by_file=True, by_recipe=True)
+    for by_file, by_recipe in ((True, False), (False, True)):
+        require_one_checkpointing(file="my.yaml", by_file=by_file, by_recipe=by_recipe)
 
 
 def test_the_shipped_jsons_pass(root: Path) -> None:
@@ -144,6 +151,8 @@ def test_the_shipped_jsons_pass(root: Path) -> None:
             "mixed_precision: bf16\ndeepspeed_config:\n  deepspeed_config_file: a.json\n",
             "mixed_precision stands beside",
         ),
+        ("fsdp_config:\n  fsdp_version: 1\n", "fsdp_version: 2"),
+        ("fsdp_config:\n  fsdp_offload_params: true\n", "fsdp_version: 2"),
         ("a: [1\n", "is not YAML"),
         ("- 1\n", "is not a mapping"),
     ],

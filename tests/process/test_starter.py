@@ -88,17 +88,35 @@ def test_an_unknown_backend_gets_the_nearest_name() -> None:
         read_starter({}, typed(backend="zreo2"))
 
 
-@pytest.mark.parametrize("version", ["1", "2"])
-def test_an_fsdp_start_is_refused_with_the_backends_that_exist(version: str) -> None:
-    environ = ACCELERATE | TWO | {"ACCELERATE_USE_FSDP": "true", "FSDP_VERSION": version}
-    with pytest.raises(UnknownSetting, match="multi_gpu, single_gpu, zero2"):
+USES_FSDP = ACCELERATE | TWO | {"ACCELERATE_USE_FSDP": "true"}
+
+
+@pytest.mark.parametrize(("offload", "backend"), [("false", "fsdp2"), ("true", "fsdp2_offload")])
+def test_an_fsdp_start_is_fsdp2_with_or_without_offload(offload: str, backend: str) -> None:
+    environ = USES_FSDP | {"FSDP_VERSION": "2", "FSDP_OFFLOAD_PARAMS": offload}
+    assert read_starter(environ).backend == backend
+
+
+@pytest.mark.parametrize("environ", [USES_FSDP, USES_FSDP | {"FSDP_VERSION": "1"}])
+def test_b016_fsdps_first_version_is_refused_and_the_second_named(environ: dict[str, str]) -> None:
+    with pytest.raises(BadValue, match="fsdp_version: 2"):
         read_starter(environ)
 
 
-def test_a_json_for_a_backend_that_is_not_there_yet_is_refused(tmp_path: Path) -> None:
+def test_b015_wrap_classes_and_checkpointing_of_an_fsdp_file_are_the_recipes_facts() -> None:
+    more = {"FSDP_TRANSFORMER_CLS_TO_WRAP": "BertLayer, BertPooler", "FSDP_ACTIVATION_CHECKPOINTING": "true"}
+    starter = read_starter(USES_FSDP | {"FSDP_VERSION": "2"} | more)
+    assert starter.settings == {
+        "backend.wrap_classes": ("BertLayer", "BertPooler"),
+        "training.activation_checkpointing": True,
+    }
+    assert read_starter(ACCELERATE | TWO | more).settings == {}
+
+
+def test_a_json_for_a_backend_that_is_not_there_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
-    path.write_text('{"zero_optimization": {"stage": 3}}')
-    with pytest.raises(UnknownSetting, match="unknown backend 'zero3'"):
+    path.write_text('{"zero_optimization": {"stage": 2, "offload_optimizer": {"device": "nvme"}}}')
+    with pytest.raises(UnknownSetting, match="unknown backend 'zero2_nvme'"):
         read_starter({}, typed(ds=str(path)))
 
 
