@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Any
 
 from launcher.backends.options import BACKENDS
-from launcher.errors import EXIT_FAILED, BadValue, Conflict, Interrupted, LauncherError, Problem
+from launcher.errors import EXIT_FAILED, BadValue, Conflict, LauncherError, Problem
 from launcher.process.arguments import Grammar, HelpWanted, Reader, read
 from launcher.recipe.load import load_recipe
 
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         return EXIT_FAILED
     from launcher.rehearse.rehearsal import Rehearsal
 
-    with _offline(), _ended_by_sigterm(), _folder(reader.options.get("keep")) as folder:
+    with _settled(), _ended_by_sigterm(), _folder(reader.options.get("keep")) as folder:
         verdict = Rehearsal(loaded=loaded, folder=folder, say=_say).run()
         verdict.folder = str(folder) if "keep" in reader.options else None
     print(verdict.to_json() if "json" in reader.flags else verdict.text())
@@ -110,11 +110,11 @@ def _folder(kept: str | None) -> Iterator[Path]:
 
 
 @contextmanager
-def _offline() -> Iterator[None]:
-    """Local files only while the tiny model is built; set before the hub's client is imported."""
-    names = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
-    before = {name: os.environ.get(name) for name in names}
-    os.environ.update(dict.fromkeys(names, "1"))
+def _settled() -> Iterator[None]:
+    """Local files and the CPU alone, for this process too; set before the hub's client is imported."""
+    settings = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "DS_ACCELERATOR": "cpu"}
+    before = {name: os.environ.get(name) for name in settings}
+    os.environ.update(settings)
     try:
         yield
     finally:
@@ -130,9 +130,7 @@ def _ended_by_sigterm() -> Iterator[None]:
     """SIGTERM unwinds, so that no process and no folder stays."""
 
     def stop(number: int, frame: FrameType | None) -> None:
-        raise Interrupted(
-            Problem(what="the rehearsal was stopped", right="nothing is left behind", type="the same command")
-        )
+        raise SystemExit(128 + number)
 
     before = signal.signal(signal.SIGTERM, stop)
     try:

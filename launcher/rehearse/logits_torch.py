@@ -1,7 +1,10 @@
 """Logits of a few texts, computed the same way for the reference and for what an export reloads to."""
 
 import json
+import logging
+import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -47,13 +50,24 @@ def reference(recipe: Recipe, run: Path, texts: Sequence[str]) -> tuple[list[Ten
     plan = json.loads((run / "plan.json").read_text(encoding="utf-8"))
     facts = json.loads((run / "final" / "launcher.json").read_text(encoding="utf-8"))
     best = summary["best"]["step"] if recipe.training.load_best_model_at_end else None
+    labels, dtype = tuple(facts["label_names"]), plan["weights_dtype"]
     tokenizer = load_tokenizer(recipe.model)
     found = []
     for checkpoint in (run / f"checkpoint-{best or summary['steps']}", None):
         torch.manual_seed(recipe.training.seed)  # as a rank does before it adds head and adapter
-        model = trained_model(recipe, checkpoint, tuple(facts["label_names"]), plan["weights_dtype"])
+        with _quiet():
+            model = trained_model(recipe, checkpoint, labels, dtype)
         found.append(logits(model, tokenizer, texts, recipe.data.max_length))
     return found[0], found[1]
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without what bitsandbytes and transformers say when PEFT is imported and used on a CPU."""
+    logging.getLogger("bitsandbytes").setLevel(logging.CRITICAL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        yield
 
 
 def _weights(checkpoint: Path) -> Iterator[tuple[str, Tensor]]:

@@ -55,7 +55,7 @@ class Rehearsal:
         start = time.perf_counter()
         try:
             self._stages()
-        except (LauncherError, StageFailed) as error:
+        except (LauncherError, StageFailed, TimeoutError) as error:
             self.verdict.failed_stage, self.verdict.message = self.stage, str(error)
         self.verdict.seconds = round(time.perf_counter() - start, 1)
         self.verdict.not_checked = not_checked(self.loaded.recipe, self.verdict)
@@ -157,7 +157,7 @@ class Rehearsal:
             return saved and max(said.steps_logged(run), default=0) > SAVE_STEPS
 
         with self._start(file, "run.log") as started:
-            code = started.wait(is_between_saves)
+            code = started.wait_until(is_between_saves)
             killed = started.kill_ranks() if code is None else []
             code = started.wait() if code is None else code
         if code == 0:
@@ -215,9 +215,10 @@ class Rehearsal:
         shutil.rmtree(alone, ignore_errors=True)
         shutil.copytree(self._run_folder / "final", alone)
         keeps_base = not METHODS.get(recipe.adapter.method).trains_base
-        with _out_of_sight(self.folder / "runs"), _reloading(alone, texts, out, self.folder) as started:
-            pass
-        code = started.process.returncode
+        hidden = [self.folder / "runs", *([] if keeps_base else [self.folder / "model"])]
+        words = ["-m", "launcher.rehearse.reload_torch", str(alone), str(texts), str(out)]
+        with out_of_sight(hidden), Started(words, self.folder / "reload.log") as started:
+            code = started.wait()
         if code != 0:
             raise StageFailed(f"the exported folder does not reload:\n{said.message(started.text)}")
         self._compare(recipe, json.loads(texts.read_text(encoding="utf-8")), out)
@@ -247,22 +248,16 @@ class Rehearsal:
 
 
 @contextmanager
-def _out_of_sight(folder: Path) -> Iterator[None]:
-    """Under another name meanwhile, so that nothing can be read there by its path."""
-    hidden = folder.with_name(f".{folder.name}-hidden")
-    folder.rename(hidden)
+def out_of_sight(folders: Sequence[Path]) -> Iterator[None]:
+    """Under other names meanwhile, so that nothing can be read there by its path."""
+    hidden = {folder: folder.with_name(f".hidden-{folder.name}") for folder in folders}
+    for folder, place in hidden.items():
+        folder.rename(place)
     try:
         yield
     finally:
-        hidden.rename(folder)
-
-
-@contextmanager
-def _reloading(alone: Path, texts: Path, out: Path, folder: Path) -> Iterator[Started]:
-    words = ["-m", "launcher.rehearse.reload_torch", str(alone), str(texts), str(out)]
-    with Started(words, folder / "reload.log") as started:
-        yield started
-        started.wait()
+        for folder, place in hidden.items():
+            place.rename(folder)
 
 
 def _texts(recipe: Recipe) -> list[str]:

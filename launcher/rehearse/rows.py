@@ -11,9 +11,21 @@ from launcher.data.layout import LAYOUTS
 from launcher.recipe.schema import Recipe
 
 NUM_TRAIN, NUM_EVAL = 37, 9  # neither is a multiple of a usual batch: the last one is uneven
-_WORDS = (
-    "film plot actor scene story music ending it is was not so very good bad fine dull when why who".split()
-)
+_WORDS = [
+    "film",
+    "plot",
+    "actor",
+    "scene",
+    "story",
+    "music",
+    "ending",
+    "it",
+    "is",
+    "was",
+    "not",
+    "so",
+    "very",
+]
 _LABELS = ("negative", "positive")
 _TABLES = {".csv": ",", ".tsv": "\t"}
 

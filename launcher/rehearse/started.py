@@ -49,16 +49,22 @@ class Started:
         """All that it has said so far."""
         return self.log.read_text(encoding="utf-8", errors="replace")
 
-    def wait(self, until: Callable[[], bool] = lambda: False) -> int | None:
-        """Its exit code, or None as soon as `until` holds (or, with what it runs, it takes too long)."""
+    def wait(self) -> int:
+        """Its exit code. Raises TimeoutError where it takes longer than any rehearsal should."""
+        ended_itself = self.wait_until(lambda: False)
+        assert ended_itself is not None
+        return ended_itself
+
+    def wait_until(self, holds: Callable[[], bool]) -> int | None:
+        """None as soon as the condition holds, its exit code where it ends before. Raises TimeoutError."""
         deadline = time.monotonic() + LIMIT_S
         while time.monotonic() < deadline:
             if (code := self.process.poll()) is not None:
                 return code
-            if until():
+            if holds():
                 return None
             time.sleep(_POLL_S)
-        return None
+        raise TimeoutError(f"no end after {LIMIT_S / 60:.0f} minutes")
 
     def kill_ranks(self) -> list[int]:
         """SIGKILL to every rank at once; the starter and the command are left to notice."""
