@@ -23,7 +23,7 @@ class Backend:
     maps a process count to an Accelerate YAML's content; `ds_config`, where the backend is
     DeepSpeed's, maps its options to a JSON's content with `auto` where the recipe owns the value.
     `connect` names the `module:function` that wraps the model (imports torch); `needs_group` asks for a
-    process group even of one.
+    process group even of one; `takes_all_cards` leaves every visible card to one process.
     """
 
     name: str
@@ -36,6 +36,7 @@ class Backend:
     connect: str
     needs_group: bool = False
     max_ranks: int | None = None
+    takes_all_cards: bool = False
 
 
 BACKENDS: Registry[Backend] = Registry("backend", "launcher.backends")

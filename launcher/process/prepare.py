@@ -10,6 +10,7 @@ from collections.abc import MutableMapping
 from pathlib import Path
 
 from launcher.backends.lint import read_ds_file
+from launcher.backends.options import BACKENDS
 from launcher.errors import HardwareError, Problem
 from launcher.facts import RunArguments, Starter
 from launcher.plan.started import resolve_started
@@ -27,6 +28,8 @@ def prepare(arguments: RunArguments, starter: Starter, environ: MutableMapping[s
     if starter.config_file:
         lines += read_ds_file(Path(starter.config_file)).notices
     put_bin_first(environ)
+    # accelerate exports "true" where its YAML is silent: transformers would give other ranks an empty model
+    environ.pop("FSDP_CPU_RAM_EFFICIENT_LOADING", None)
     lines += _settle_cards(loaded, arguments, starter, environ)
     if starter.name == "deepspeed" and starter.world_size > 1 and starter.rank == 0:
         require_free_port(environ)
@@ -47,7 +50,8 @@ def _settle_cards(
 ) -> list[str]:
     """Refuse more ranks than cards; one process on a box with several uses one, and says so."""
     gpus = visible_gpus(environ)
-    alone = starter.world_size == 1 and len(gpus) > 1
+    takes_all = BACKENDS.get(loaded.recipe.backend.name).takes_all_cards
+    alone = starter.world_size == 1 and len(gpus) > 1 and not takes_all
     if loaded.recipe.hardware.device == "cpu":
         return []
     require_cards(loaded, starter.local_world_size, len(gpus))

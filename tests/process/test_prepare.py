@@ -118,3 +118,11 @@ def test_a_stale_lock_is_cleared_by_the_first_rank_of_the_machine(tmp_path: Path
     assert lock.exists()
     assert len(prepare(arguments(), ranks(2), variables)) == 1
     assert not lock.exists()
+
+
+def test_every_rank_of_an_fsdp_start_reads_the_whole_model(tmp_path: Path) -> None:
+    """Where accelerate's YAML is silent it exports true, and transformers then loads one rank alone."""
+    variables = environ(tmp_path, FSDP_CPU_RAM_EFFICIENT_LOADING="true", ACCELERATE_USE_FSDP="true")
+    starter = Starter(name="accelerate", world_size=2, local_world_size=2, backend="fsdp2")
+    prepare(arguments("device=cpu"), starter, variables)
+    assert "FSDP_CPU_RAM_EFFICIENT_LOADING" not in variables
