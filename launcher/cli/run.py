@@ -15,7 +15,7 @@ from launcher.plan.write import COMMAND_VARIABLE
 from launcher.process.arguments import WITH_VALUE, Grammar, HelpWanted, Reader, read, run_arguments
 from launcher.process.command import Chosen, Command, Start, choose_starter, starter_command
 from launcher.process.config_files import find_config
-from launcher.process.gpus import visible_gpus
+from launcher.process.gpus import peer_environment, visible_gpus
 from launcher.process.ports import free_port
 from launcher.process.prepare import put_bin_first, require_cards
 from launcher.process.supervise import supervise
@@ -79,6 +79,7 @@ def build(reader: Reader, environ: Mapping[str, str]) -> Command:
         port=free_port(),
         num_threads=max(1, cores().amount // num_processes),
         cards=cards,
+        variables=peer_environment(environ, cards[:num_processes]),
     )
     return starter_command(chosen, starter=starter, start=start, words=rank_words(arguments))
 

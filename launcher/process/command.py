@@ -9,7 +9,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from launcher.backends.options import Backend
@@ -33,12 +33,16 @@ class Command:
 
 @dataclass(frozen=True, kw_only=True)
 class Start:
-    """How many processes meet where: `cards` are CUDA ids for the deepspeed starter, () on CPU."""
+    """How many processes meet where: `cards` are CUDA ids for the deepspeed starter, () on CPU.
+
+    `variables` are what these cards need in the ranks' environment.
+    """
 
     num_processes: int
     port: int
     num_threads: int
     cards: tuple[str, ...] = ()
+    variables: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +83,7 @@ def starter_command(chosen: Chosen, *, starter: str, start: Start, words: Sequen
         files["accelerate.yaml"] = _accelerate_file(chosen).read_text(encoding="utf-8")
     return Command(
         argv=(*head, str(PACKAGE / "run.py"), *tail, *words),
-        environment={"OMP_NUM_THREADS": str(start.num_threads)},
+        environment={"OMP_NUM_THREADS": str(start.num_threads), **start.variables},
         files=files,
     )
 

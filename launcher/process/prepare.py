@@ -15,7 +15,7 @@ from launcher.errors import HardwareError, Problem
 from launcher.facts import RunArguments, Starter
 from launcher.plan.started import resolve_started
 from launcher.process import ports
-from launcher.process.gpus import visible_gpus
+from launcher.process.gpus import peer_environment, visible_gpus
 from launcher.process.op_lock import clear_stale_locks
 from launcher.recipe.batch import nearest_reachable, solve
 from launcher.recipe.load import LoadedRecipe
@@ -55,6 +55,8 @@ def _settle_cards(
     if loaded.recipe.hardware.device == "cpu":
         return []
     require_cards(loaded, starter.local_world_size, len(gpus))
+    if starter.world_size > 1:  # of whichever starter: only accelerate sets them, and not for every such card
+        environ.update(peer_environment(environ, gpus))
     if not alone:
         return []
     environ["CUDA_VISIBLE_DEVICES"] = gpus[0]

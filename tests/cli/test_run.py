@@ -126,6 +126,21 @@ def test_b061_more_processes_than_gpus_is_refused_with_the_same_batch_on_fewer(
     assert "the global batch stays 32 rows" in said
 
 
+def test_b059_several_cards_without_peers_are_started_so_that_nccl_does_not_try(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    tool = tmp_path / "nvidia-smi"
+    lines = [f"{index}, GPU-{index}, 24564, NVIDIA GeForce RTX 4090" for index in (0, 1)]
+    tool.write_text("#!/bin/sh\n" + "".join(f"echo '{line}'\n" for line in lines))
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    assert "NCCL_P2P_DISABLE=1" in dry(capsys, "--gpus", "2")
+    assert "NCCL_P2P_DISABLE=1" not in dry(capsys, "--gpus", "1")
+    monkeypatch.setenv("NCCL_P2P_DISABLE", "0")
+    assert "NCCL_P2P_DISABLE=1" not in dry(capsys, "--gpus", "2")
+
+
 def test_no_recipe_is_a_mistake_here(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run"]) == 2
     assert "launcher run quickstart" in capsys.readouterr().err

@@ -120,3 +120,14 @@ def test_a_starter_that_cannot_start_the_backend_is_refused() -> None:
     with pytest.raises(BadValue, match="deepspeed does not start multi_gpu"):
         choose_starter(BACKENDS.get("multi_gpu"), "deepspeed")
     assert choose_starter(BACKENDS.get("zero2"), None) == BACKENDS.get("zero2").starters[0]
+
+
+def test_b059_what_the_cards_need_reaches_every_starter() -> None:
+    variables = {"NCCL_P2P_DISABLE": "1", "NCCL_IB_DISABLE": "1"}
+    for starter in ("accelerate", "torchrun", "deepspeed"):
+        start = Start(num_processes=2, port=4711, num_threads=3, cards=("0", "1"), variables=variables)
+        made = starter_command(
+            Chosen(backend=BACKENDS.get("zero2")), starter=starter, start=start, words=WORDS
+        )
+        assert variables.items() <= made.environment.items()
+        assert "NCCL_P2P_DISABLE=1" in made.typed()

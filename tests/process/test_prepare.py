@@ -126,3 +126,12 @@ def test_every_rank_of_an_fsdp_start_reads_the_whole_model(tmp_path: Path) -> No
     starter = Starter(name="accelerate", world_size=2, local_world_size=2, backend="fsdp2")
     prepare(arguments("device=cpu"), starter, variables)
     assert "FSDP_CPU_RAM_EFFICIENT_LOADING" not in variables
+
+
+def test_b059_ranks_of_any_starter_get_what_their_cards_need(tmp_path: Path) -> None:
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text("#!/bin/sh\necho '0, GPU-a, 32607, NVIDIA GeForce RTX 5090'\n")
+    tool.chmod(0o755)
+    variables = environ(tmp_path, CUDA_VISIBLE_DEVICES="0,1") | {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    prepare(arguments(), ranks(2), variables)
+    assert (variables["NCCL_P2P_DISABLE"], variables["NCCL_IB_DISABLE"]) == ("1", "1")
