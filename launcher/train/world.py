@@ -12,6 +12,7 @@ import torch.distributed as dist
 
 from launcher.errors import LauncherError, LaunchMismatch, Problem
 from launcher.facts import Machine, Starter
+from launcher.train.self_test import TIMEOUT_S, require_all_ranks_heard
 
 T = TypeVar("T")
 TIMEOUT = timedelta(minutes=30)
@@ -70,10 +71,13 @@ class World:
         return result  # type: ignore[return-value]
 
 
-def join(starter: Starter, machine: Machine, *, needs_group: bool) -> World:
+def join(
+    starter: Starter, machine: Machine, *, needs_group: bool, self_test_timeout_s: float = TIMEOUT_S
+) -> World:
     """Join the process group that the starter prepared; one process joins only where its backend asks.
 
-    Raises LaunchMismatch where the group has another size than the starter said.
+    Raises LaunchMismatch where the group has another size than the starter said, HardwareError where
+    the ranks do not hear one another.
     """
     device = torch.device("cpu")
     if machine.device == "cuda":
@@ -84,6 +88,8 @@ def join(starter: Starter, machine: Machine, *, needs_group: bool) -> World:
         backend = "nccl" if device.type == "cuda" else "gloo"
         dist.init_process_group(backend, timeout=TIMEOUT, rank=starter.rank, world_size=starter.world_size)
         _check_size(starter)
+    if starter.world_size > 1:
+        require_all_ranks_heard(device, starter.world_size, timeout_s=self_test_timeout_s)
     return World(rank=starter.rank, num_ranks=starter.world_size, device=device)
 
 
