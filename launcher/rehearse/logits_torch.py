@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from safetensors import safe_open
+from safetensors.torch import load_file
 from torch import Tensor
 
 from launcher.adapters.options import METHODS
@@ -44,8 +45,17 @@ def trained_model(recipe: Recipe, checkpoint: Path | None, labels: tuple[str, ..
     return model
 
 
-def reference(recipe: Recipe, run: Path, texts: Sequence[str]) -> tuple[list[Tensor], list[Tensor]]:
-    """Logits of the trained model, put together from base and checkpoint, and of the untrained one."""
+def reference(
+    recipe: Recipe, hidden: Path, name: str, texts: Sequence[str]
+) -> tuple[list[Tensor], list[Tensor]]:
+    """Logits of the trained model, put together from base and checkpoint, and of the untrained one.
+
+    `hidden` holds `runs/<name>` and, where it is not in its own place, the base `model`.
+    """
+    run = hidden / "runs" / name
+    if (base := hidden / "model").is_dir():
+        model = recipe.model.model_copy(update={"model_name_or_path": str(base)})
+        recipe = recipe.model_copy(update={"model": model})
     summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))
     plan = json.loads((run / "plan.json").read_text(encoding="utf-8"))
     facts = json.loads((run / "final" / "launcher.json").read_text(encoding="utf-8"))
@@ -56,8 +66,8 @@ def reference(recipe: Recipe, run: Path, texts: Sequence[str]) -> tuple[list[Ten
     for checkpoint in (run / f"checkpoint-{best or summary['steps']}", None):
         torch.manual_seed(recipe.training.seed)  # as a rank does before it adds head and adapter
         with _quiet():
-            model = trained_model(recipe, checkpoint, labels, dtype)
-        found.append(logits(model, tokenizer, texts, recipe.data.max_length))
+            built = trained_model(recipe, checkpoint, labels, dtype)
+        found.append(logits(built, tokenizer, texts, recipe.data.max_length))
     return found[0], found[1]
 
 
@@ -76,6 +86,11 @@ def _weights(checkpoint: Path) -> Iterator[tuple[str, Tensor]]:
             for key in file.keys():  # noqa: SIM118 (no mapping)
                 if key.endswith("/weight"):
                     yield key.removesuffix("/weight").removeprefix("model."), file.get_tensor(key)
+
+
+def read(path: Path) -> list[Tensor]:
+    """Logits that another process wrote, in the order of their texts."""
+    return [tensor for _, tensor in sorted(load_file(path).items())]
 
 
 def largest_difference(left: Sequence[Tensor], right: Sequence[Tensor]) -> float:

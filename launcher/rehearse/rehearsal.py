@@ -209,35 +209,34 @@ class Rehearsal:
 
     def _reload(self, recipe: Recipe) -> None:
         """Logits by the checkpoint's tensors here, by the exported folder there; they must be equal."""
-        texts = self.folder / "texts.json"
-        texts.write_text(json.dumps(_texts(recipe)), encoding="utf-8")
-        alone, out = self.folder / "export", self.folder / "logits.safetensors"
-        shutil.rmtree(alone, ignore_errors=True)
-        shutil.copytree(self._run_folder / "final", alone)
+        texts = _texts(recipe)
+        file, out = self.folder / "texts.json", self.folder / "logits.safetensors"
+        file.write_text(json.dumps(texts), encoding="utf-8")
+        alone = Path(shutil.copytree(self._run_folder / "final", self.folder / "export", dirs_exist_ok=True))
         keeps_base = not METHODS.get(recipe.adapter.method).trains_base
-        hidden = [self.folder / "runs", *([] if keeps_base else [self.folder / "model"])]
-        words = ["-m", "launcher.rehearse.reload_torch", str(alone), str(texts), str(out)]
-        with out_of_sight(hidden), Started(words, self.folder / "reload.log") as started:
+        words = ["-m", "launcher.rehearse.reload_torch", str(alone), str(file), str(out)]
+        from launcher.rehearse import logits_torch
+
+        with (
+            out_of_sight(self.folder, ["runs"] if keeps_base else ["runs", "model"]) as hidden,
+            Started(words, self.folder / "reload.log") as started,
+        ):
+            trained, untrained = logits_torch.reference(recipe, hidden, self.loaded.name, texts)
             code = started.wait()
         if code != 0:
             raise StageFailed(f"the exported folder does not reload:\n{said.message(started.text)}")
-        self._compare(recipe, json.loads(texts.read_text(encoding="utf-8")), out)
+        self._compare(trained, untrained, logits_torch.read(out))
         what = "adapter reloaded beside its base model" if keeps_base else "reloaded alone"
         self.verdict.export = (
             f"{what}, logits of {NUM_TEXTS} rows equal to the checkpoint's "
             f"(largest relative difference {self.verdict.logits_difference:.1e})"
         )
 
-    def _compare(self, recipe: Recipe, texts: list[str], out: Path) -> None:
-        from safetensors.torch import load_file
+    def _compare(self, trained: list[Any], untrained: list[Any], found: list[Any]) -> None:
+        from launcher.rehearse.logits_torch import largest_difference
 
-        from launcher.rehearse import logits_torch
-
-        found = [tensor for _, tensor in sorted(load_file(out).items())]
-        trained, untrained = logits_torch.reference(recipe, self._run_folder, texts)
-        difference = logits_torch.largest_difference(trained, found)
-        self.verdict.logits_difference = difference
-        moved = logits_torch.largest_difference(trained, untrained)
+        self.verdict.logits_difference = difference = largest_difference(trained, found)
+        moved = largest_difference(trained, untrained)
         if moved <= 10 * TOLERANCE:
             raise StageFailed(f"training moved the logits by {moved:.1e} only: nothing was compared")
         if difference > TOLERANCE:
@@ -248,16 +247,18 @@ class Rehearsal:
 
 
 @contextmanager
-def out_of_sight(folders: Sequence[Path]) -> Iterator[None]:
-    """Under other names meanwhile, so that nothing can be read there by its path."""
-    hidden = {folder: folder.with_name(f".hidden-{folder.name}") for folder in folders}
-    for folder, place in hidden.items():
-        folder.rename(place)
+def out_of_sight(folder: Path, names: Sequence[str]) -> Iterator[Path]:
+    """Gives the folder where these lie meanwhile, so that nothing can be read by the paths it had."""
+    hidden = folder / ".hidden"
+    hidden.mkdir()
+    for name in names:
+        (folder / name).rename(hidden / name)
     try:
-        yield
+        yield hidden
     finally:
-        for folder, place in hidden.items():
-            place.rename(folder)
+        for name in names:
+            (hidden / name).rename(folder / name)
+        hidden.rmdir()
 
 
 def _texts(recipe: Recipe) -> list[str]:

@@ -26,10 +26,11 @@ class Started:
     def __init__(self, arguments: Sequence[str], log: Path) -> None:
         """Start it; leaving the `with` block leaves nothing of it behind."""
         self.log = log
+        (log.parent / "tmp").mkdir(exist_ok=True)
         with log.open("wb") as file:
             self.process = subprocess.Popen(
                 [sys.executable, *arguments],
-                env=environment(os.environ),
+                env=environment(os.environ, log.parent / "tmp"),
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.STDOUT,
@@ -90,11 +91,14 @@ def command(words: Sequence[str]) -> list[str]:
     return ["-m", PACKAGE.name, *words]
 
 
-def environment(inherited: Mapping[str, str]) -> dict[str, str]:
-    """The inherited variables with every card and the hub out of sight."""
+def environment(inherited: Mapping[str, str], temporary: Path) -> dict[str, str]:
+    """The inherited variables with every card and the hub out of sight.
+
+    Killed ranks and starters leave their temporary files in `temporary`, which goes with the rehearsal.
+    """
     path = os.pathsep.join(filter(None, [str(PACKAGE.parent), inherited.get("PYTHONPATH", "")]))
     hidden = {"CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
-    return {**inherited, **hidden, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
+    return {**inherited, **hidden, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", "TMPDIR": str(temporary)}
 
 
 def is_rank(pid: int) -> bool:
