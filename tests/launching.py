@@ -35,9 +35,11 @@ def start(
     )
 
 
-def trained(command: list[str], **variables: str) -> subprocess.CompletedProcess[str]:
+def trained(
+    command: list[str], *, timeout_s: float = 240, **variables: str
+) -> subprocess.CompletedProcess[str]:
     """`start`, asserting success and showing the end of its output otherwise."""
-    done = start(command, **variables)
+    done = start(command, timeout_s=timeout_s, **variables)
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout[-2000:]}\n{done.stderr[-6000:]}"
     return done
 

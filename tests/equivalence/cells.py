@@ -1,0 +1,108 @@
+"""Several runs in one process a rank: imports cost more than steps. Started like run.py, by any starter.
+
+    accelerate launch --config_file accelerate_configs/zero2.yaml -m tests.equivalence.cells FOLDER BACKEND
+
+Each cell is a whole life of a rank, from its command line to its exported model. Before a cell's first
+step its trained tensors are kept, so that a test can tell how far they have moved.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import launcher.train.rank as rank
+from launcher.backends.options import BACKENDS
+from launcher.facts import Starter
+from launcher.hardware.probe import machine as probe
+from launcher.process.arguments import parse
+from launcher.process.starter import read_starter
+from launcher.train.job import Job
+
+EXACT = ("classifier-full", "classifier-lora", "generator-full", "generator-lora")
+CLOSE = ("classifier-full-bf16", "generator-lora-bf16")
+SEEDS = (1, 2, 3, 4, 5)
+DROPOUT = tuple(f"classifier-dropout-{seed}" for seed in SEEDS)
+CONTROLS = ("classifier-full-batch6", "generator-full-wrong")
+
+
+def cells_of(backend: str) -> tuple[str, ...]:
+    """What runs on a backend: the controls need one place each, dropout's statistics two."""
+    cells = EXACT + CLOSE
+    if backend in ("single_gpu", "multi_gpu"):
+        cells += DROPOUT
+    return cells + {"single_gpu": CONTROLS[:1], "multi_gpu": CONTROLS[1:]}.get(backend, ())
+
+
+def words(folder: Path, backend: str, cell: str) -> list[str]:
+    """The command line of a cell."""
+    kind, method, *more = cell.split("-")
+    overrides = [f"adapter={method}"] if method in ("full", "lora") else []
+    overrides += ["lora_target_modules=all-linear", "lora_r=4"] if method == "lora" else []
+    if "bf16" in more:
+        overrides.append("precision=bf16")
+    if "batch6" in more:
+        overrides.append("global_batch_size=6")
+    if method == "dropout":
+        overrides += [f"seed={more[0]}", f"model_name_or_path={folder / 'bert-dropout'}"]
+    name = ["--recipe", str(folder / f"{kind}.yaml"), "--name", f"{backend}-{cell}", "--backend", backend]
+    return [*name, "--new", *overrides]
+
+
+def keep_start(job: Job) -> None:
+    """Write the trained tensors as they are before the first step."""
+    from safetensors.torch import save_file
+
+    state = {name.removeprefix("model."): held["weight"].cpu().clone() for name, held in job.strategy.state()}
+    if job.world.is_first:
+        save_file(state, job.folder / "start.safetensors")
+
+
+def run_cell(folder: Path, backend: str, cell: str, starter: Starter) -> None:
+    """One run; a cell called `wrong` divides by its own rank's targets, as naive code does."""
+    train = rank.train
+
+    def with_start(job: Job) -> None:
+        keep_start(job)
+        if cell.endswith("wrong"):
+            _divide_by_own_targets(job)
+        train(job)
+
+    rank.train = with_start
+    try:
+        rank.run_rank(parse(words(folder, backend, cell)), starter)
+    finally:
+        rank.train = train
+
+
+def _divide_by_own_targets(job: Job) -> None:
+    """The mean of the ranks' means."""
+    original = job.store.num_targets.copy()
+    order = job.order.window
+
+    def window(step: int):  # type: ignore[no-untyped-def]
+        from launcher.data.order import cut
+
+        rows = order(step)
+        mine = [row for part in cut(rows, job.store.lengths, job.plan.step, job.world.rank) for row in part]
+        job.store.num_targets[rows] = 0
+        job.store.num_targets[mine] = original[mine] * job.world.num_ranks
+        return rows
+
+    job.order.window = window  # type: ignore[method-assign]
+
+
+def main(folder: Path, backend: str) -> None:
+    """All cells of a backend, one after another, in one process group: a second one would meet the first."""
+    starter = read_starter(os.environ, parse(["--backend", backend]))
+    needs_group = BACKENDS.get(backend).needs_group
+    world = rank.join(starter, probe("cpu"), needs_group=needs_group)
+    leave = rank.leave
+    rank.join = lambda *_, **__: world
+    rank.leave = lambda *_, **__: world.barrier()
+    for cell in cells_of(backend):
+        run_cell(folder, backend, cell, starter)
+    leave(world, failed=False)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2])
