@@ -6,7 +6,8 @@ from pathlib import Path
 
 from launcher.errors import BadValue, Problem
 from launcher.plan.choose import plan_lines
-from launcher.plan.compile import Wanted, compile_recipe, write_compiled
+from launcher.plan.compile import Wanted, compile_recipe
+from launcher.plan.write_files import write_files
 from launcher.process.arguments import Grammar, HelpWanted, Reader, read
 from launcher.registry import nearest
 
@@ -43,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     wanted = wanted_by(reader)
     compiled = compile_recipe(wanted)
-    for path, state in write_compiled(wanted.out, compiled.files, force="force" in reader.flags):
+    for path, state in write_files(wanted.out, compiled.files, force="force" in reader.flags):
         print(f"{state} {path}")
     print("\n".join(plan_lines(compiled.plan)))
     print("\n".join(compiled.commands))

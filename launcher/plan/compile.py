@@ -1,24 +1,20 @@
 """From a recipe, a backend and a pretend machine to concrete files and the lines that start them."""
 
-import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import launcher
 from launcher.backends.options import BACKENDS, Backend
 from launcher.backends.render import json_text, yaml_text
 from launcher.backends.zero import resolve
-from launcher.errors import BadValue, Problem
 from launcher.facts import Plan
 from launcher.hardware.catalog import get
 from launcher.hardware.peer import lacks_peers, peer_variables
 from launcher.plan.choose import make_plan
 from launcher.plan.pretend import pretend_machine
 from launcher.plan.resolved import recipe_text, resolved
+from launcher.plan.start_lines import Compilation, lines_text, start_lines, typed_path
 from launcher.plan.trainer import trainer_text
-from launcher.plan.write import write_file
 from launcher.recipe.load import LoadedRecipe, load_recipe
 from launcher.recipe.schema import Recipe
 
@@ -63,8 +59,18 @@ def compile_recipe(wanted: Wanted) -> Compiled:
     files["accelerate.yaml"] = yaml_text(_accelerate_config(backend, concrete, plan, wanted.out))
     if ds_config is not None:
         files["ds.json"] = json_text(ds_config)
-    commands = _commands(wanted, loaded.name, num_ranks, gpu, has_json=ds_config is not None)
-    files["command.txt"] = _command_text(commands)
+    several_without_peers = gpu is not None and num_ranks > 1 and lacks_peers(get(gpu))
+    commands = start_lines(
+        Compilation(
+            out=wanted.out,
+            name=loaded.name,
+            num_ranks=num_ranks,
+            has_json=ds_config is not None,
+            keeps_trainer=wanted.to == "trainer",
+            variables=peer_variables([several_without_peers], {}),
+        )
+    )
+    files["command.txt"] = lines_text(commands)
     notices = (*loaded.notices, *([] if gpu else ["no card is named: compiled for a CPU; --gpu NAME"]))
     return Compiled(files=files, commands=commands, plan=plan, notices=notices)
 
@@ -111,68 +117,3 @@ def fsdp_settings(options: dict[str, Any]) -> dict[str, Any]:
     if options["wrap_classes"]:
         found["fsdp_transformer_layer_cls_to_wrap"] = ",".join(options["wrap_classes"])
     return found
-
-
-def root() -> Path:
-    """The clone's root: where commands are meant to be typed."""
-    return Path(launcher.__file__).resolve().parents[1]
-
-
-def typed_path(path: Path) -> str:
-    """As typed from the clone's root for what lies inside it, absolute otherwise."""
-    whole = path.expanduser().absolute()
-    return whole.relative_to(root()).as_posix() if whole.is_relative_to(root()) else str(whole)
-
-
-def _commands(
-    wanted: Wanted, name: str, num_ranks: int, gpu: str | None, *, has_json: bool
-) -> tuple[str, ...]:
-    """Accelerate's line, and DeepSpeed's where there is a JSON for it."""
-    out = wanted.out
-    script = "train.py" if wanted.to == "trainer" else "launcher/run.py"
-    words = [] if wanted.to == "trainer" else ["--recipe", typed_path(out / "recipe.yaml"), "--name", name]
-    heads = [["accelerate", "launch", "--config_file", typed_path(out / "accelerate.yaml"), script]]
-    if has_json:
-        ds = [] if wanted.to == "trainer" else ["--ds", typed_path(out / "ds.json")]
-        heads.append(["deepspeed", "--num_gpus", str(num_ranks), script, *ds])
-    several_without_peers = gpu is not None and num_ranks > 1 and lacks_peers(get(gpu))
-    variables = [f"{key}={value}" for key, value in peer_variables([several_without_peers], {}).items()]
-    return tuple(" ".join([*variables, shlex.join([*head, *words])]) for head in heads)
-
-
-def _command_text(commands: Sequence[str]) -> str:
-    return f"# one of these, from {root()}\n" + "\n".join(commands) + "\n"
-
-
-def write_compiled(out: Path, files: dict[str, str], *, force: bool) -> list[tuple[Path, str]]:
-    """Write the files; each with `written` or `unchanged`.
-
-    Raises BadValue where a file is there with other content, unless `force`.
-    """
-    places = {out / name: text for name, text in files.items()}
-    differ = [path for path, text in places.items() if path.exists() and _content(path) != text]
-    if differ and not force:
-        names = ", ".join(path.name for path in differ)
-        raise BadValue(
-            Problem(
-                where=f"--out {out}",
-                what=f"{names} there differ from what would be written",
-                right="another folder, or --force to write over them",
-                type="--force",
-            )
-        )
-    out.mkdir(parents=True, exist_ok=True)
-    told = []
-    for path, text in places.items():
-        same = path.exists() and path not in differ
-        told.append((path, "unchanged" if same else "written"))
-        if not same:
-            write_file(path, text)
-    return told
-
-
-def _content(path: Path) -> str | None:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return None

@@ -155,6 +155,11 @@ def backend_takes_the_cards(given: Given) -> Iterator[Problem]:
     """Some backends are for a limited number of processes."""
     backend, gpus = BACKENDS.get(given.recipe.backend.name), given.recipe.hardware.gpus
     if backend.max_ranks is not None and gpus > backend.max_ranks:
+        if backend.takes_all_cards:
+            what = f"{backend.name} is one process that takes every visible card, hardware.gpus is {gpus}"
+            right = "gpus: 1, and the cards in CUDA_VISIBLE_DEVICES"
+            yield given.problem("backend.name", what, right, "gpus=1")
+            return
         others = [each.name for each in BACKENDS if each.max_ranks is None]
         what = f"{backend.name} runs {backend.max_ranks} process, but hardware.gpus is {gpus}"
         right = f"gpus: {backend.max_ranks}, or one of: {', '.join(others)}"

@@ -11,9 +11,10 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from launcher.backends.model_parallel import ModelParallelOptions
 from launcher.backends.model_parallel_torch import balanced_map, connect
 from launcher.backends.options import BACKENDS
-from launcher.errors import LaunchMismatch
+from launcher.errors import LaunchMismatch, RecipeError
 from launcher.facts import RunArguments, Starter, StepSettings
 from launcher.process.prepare import prepare
+from launcher.recipe.load import load_recipe
 from tests import tiny
 from tests.backends.parts import connected
 from tests.launching import RUN, losses, trained
@@ -65,6 +66,8 @@ def test_its_one_process_keeps_every_card(tmp_path: Path) -> None:
 def test_the_backend_takes_one_process() -> None:
     backend = BACKENDS.get("model_parallel")
     assert (backend.max_ranks, backend.options) == (1, ModelParallelOptions)
+    with pytest.raises(RecipeError, match="the cards in CUDA_VISIBLE_DEVICES"):
+        load_recipe("quickstart", ["backend.name=model_parallel", "gpus=2"])
 
 
 def test_a_run_on_one_device_warns_and_learns_as_one_process(tmp_path: Path) -> None:

@@ -11,6 +11,9 @@ from launcher.backends.options import BACKENDS
 from launcher.backends.support import GPU_PROOFS, PROOFS, Proven, Refused, Upstream, cell
 from launcher.errors import RecipeError
 from launcher.recipe.load import load_recipe
+from tests.equivalence.cells import EXACT
+from tests.equivalence.conftest import BACKEND_NAMES
+from tests.train import test_backends_agree
 
 
 @pytest.mark.parametrize("proof", sorted({*PROOFS.values(), *GPU_PROOFS.values()}))
@@ -24,6 +27,14 @@ def test_every_proof_is_a_test_that_exists(proof: str, root: Path) -> None:
 def test_every_proven_cell_is_a_registered_pair() -> None:
     assert {method for method, _ in PROOFS} <= set(METHODS.names())
     assert {backend for _, backend in PROOFS} <= set(BACKENDS.names())
+
+
+def test_the_proofs_run_what_they_are_named_for() -> None:
+    exact = {(method, backend) for (method, backend), test in PROOFS.items() if test == support.EXACT}
+    assert {backend for _, backend in exact} <= set(BACKEND_NAMES)
+    assert {method for method, _ in exact} <= {cell.rpartition("-")[2] for cell in EXACT}
+    agree = {backend for (_, backend), test in PROOFS.items() if test == support.AGREE}
+    assert agree <= {"single_gpu", *test_backends_agree.BACKENDS}
 
 
 @pytest.mark.parametrize("backend", BACKENDS.names())

@@ -1,6 +1,8 @@
 """Every recipe on every backend as concrete files: their real parsers take them, and nothing says auto."""
 
 import json
+import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,10 +11,14 @@ import pytest
 import yaml
 
 from launcher.backends.options import BACKENDS
-from launcher.errors import BadValue, HardwareError, RecipeError, UnknownSetting
-from launcher.plan.compile import Compiled, Wanted, compile_recipe, root, typed_path, write_compiled
+from launcher.errors import HardwareError, RecipeError, UnknownSetting
+from launcher.plan.compile import Compiled, Wanted, compile_recipe
+from launcher.plan.write_files import write_files
+from launcher.process.ports import free_port
 from launcher.recipe.library import names
 from launcher.recipe.load import load_recipe
+from tests import tiny
+from tests.launching import trained
 
 
 def compiled(recipe: str, backend: str, out: Path, *overrides: str, **changes: Any) -> Compiled:
@@ -51,7 +57,7 @@ def test_every_recipe_on_every_backend_is_taken_by_the_real_parsers(
     except RecipeError as error:
         pytest.skip(f"refused: {error.problems[0].what}")
     folder = out / recipe / backend
-    write_compiled(folder, made.files, force=False)
+    write_files(folder, made.files, force=False)
     for name in ("recipe.yaml", "accelerate.yaml", *(["ds.json"] if "ds.json" in made.files else [])):
         assert "auto" not in list(values(yaml.safe_load((folder / name).read_text()))), name
     ranks = BACKENDS.get(backend).max_ranks or 2
@@ -86,7 +92,7 @@ def deepspeed_takes(config: dict[str, Any], global_batch: int, ranks: int) -> No
 
 def test_compiling_the_compiled_recipe_again_changes_nothing(tmp_path: Path) -> None:
     first = compiled("roberta_large_meld_3090", "zero3", tmp_path)
-    write_compiled(tmp_path, first.files, force=False)
+    write_files(tmp_path, first.files, force=False)
     again = compiled(str(tmp_path / "recipe.yaml"), "zero3", tmp_path)
     for name in ("recipe.yaml", "ds.json", "accelerate.yaml"):
         assert again.files[name] == first.files[name]
@@ -96,7 +102,7 @@ def test_compiling_the_compiled_recipe_again_changes_nothing(tmp_path: Path) -> 
 def test_a_scaled_rate_is_written_once_and_not_scaled_again(tmp_path: Path) -> None:
     made = compiled("bert_base_imdb_3090", "multi_gpu", tmp_path)
     assert made.plan.learning_rate == pytest.approx(8e-5)
-    write_compiled(tmp_path, made.files, force=False)
+    write_files(tmp_path, made.files, force=False)
     training = load_recipe(str(tmp_path / "recipe.yaml")).recipe.training
     assert (training.learning_rate, training.lr_scaling) == (made.plan.learning_rate, "none")
 
@@ -104,11 +110,6 @@ def test_a_scaled_rate_is_written_once_and_not_scaled_again(tmp_path: Path) -> N
 def test_the_yaml_for_zero_points_at_the_json_beside_it(tmp_path: Path) -> None:
     config = yaml.safe_load(compiled("quickstart", "zero2", tmp_path).files["accelerate.yaml"])
     assert config["deepspeed_config"]["deepspeed_config_file"] == str(tmp_path / "ds.json")
-
-
-def test_paths_inside_the_clone_are_typed_from_its_root() -> None:
-    assert typed_path(root() / "compiled" / "ds.json") == "compiled/ds.json"
-    assert typed_path(Path("/elsewhere/ds.json")) == "/elsewhere/ds.json"
 
 
 def test_the_card_decides_the_precision(tmp_path: Path) -> None:
@@ -151,7 +152,7 @@ def test_b015_several_wrap_classes_reach_accelerates_yaml_and_the_recipe(tmp_pat
     config = yaml.safe_load(made.files["accelerate.yaml"])["fsdp_config"]
     assert config["fsdp_transformer_layer_cls_to_wrap"] == "BertLayer,BertPooler"
     assert config["fsdp_version"] == 2
-    write_compiled(tmp_path, made.files, force=False)
+    write_files(tmp_path, made.files, force=False)
     options = load_recipe(str(tmp_path / "recipe.yaml")).recipe.backend.model_dump()
     assert options["wrap_classes"] == ("BertLayer", "BertPooler")
 
@@ -163,13 +164,21 @@ def test_an_unknown_card_or_backend_gets_the_nearest_name(tmp_path: Path) -> Non
         compile_recipe(Wanted(recipe="quickstart", backend="zreo3", out=tmp_path))
 
 
-def test_files_that_differ_are_kept_unless_forced(tmp_path: Path) -> None:
-    files = {"a.yaml": "one\n", "b.yaml": "two\n"}
-    assert {state for _, state in write_compiled(tmp_path, files, force=False)} == {"written"}
-    assert {state for _, state in write_compiled(tmp_path, files, force=False)} == {"unchanged"}
-    (tmp_path / "a.yaml").write_text("mine\n")
-    with pytest.raises(BadValue, match="a.yaml there differ"):
-        write_compiled(tmp_path, files | {"c.yaml": "new\n"}, force=False)
-    assert not (tmp_path / "c.yaml").exists()
-    write_compiled(tmp_path, files, force=True)
-    assert (tmp_path / "a.yaml").read_text() == "one\n"
+@pytest.mark.parametrize("line", [0, 1])
+def test_the_compiled_commands_start_as_typed_from_the_clone(line: int, tmp_path: Path) -> None:
+    """On CPU ranks, with every file that was written."""
+    model, rows = tiny.write_bert(tmp_path / "bert"), tiny.write_csv(tmp_path / "train.csv", 24)
+    recipe = tmp_path / "job.yaml"
+    recipe.write_text(
+        f"task: classification\nmodel: {{model_name_or_path: {model}}}\n"
+        f"data: {{train_file: {rows}, max_length: 40}}\noutput_dir: {tmp_path / 'runs'}\n"
+        "training: {global_batch_size: 8, per_device_train_batch_size: 2, max_steps: 2, precision: fp32}\n"
+    )
+    made = compiled(str(recipe), "zero2", tmp_path / "made", gpu=None)
+    write_files(tmp_path / "made", made.files, force=False)
+    typed = made.commands[line].replace("deepspeed ", f"deepspeed --master_port {free_port()} ", 1)
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    said = trained(["bash", "-c", typed], PATH=path).stderr
+    assert "zero2: DeepSpeedEngine over 2 ranks" in said
+    assert "batch 8: 2 rows x 2 accumulation x 2 rank(s)" in said
+    assert (tmp_path / "runs" / "job" / "final").is_dir()

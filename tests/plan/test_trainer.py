@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from launcher.backends.options import BACKENDS
-from launcher.plan.compile import Compiled, Wanted, compile_recipe, write_compiled
+from launcher.plan.compile import Compiled, Wanted, compile_recipe
+from launcher.plan.write_files import write_files
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*gradient_checkpointing.*deprecated:FutureWarning")
 ON_CPU = ("device=cpu", "report_to=none", "output_dir=runs")
@@ -29,7 +30,7 @@ def made(recipe: str, backend: str, out: Path, *overrides: str) -> tuple[Compile
         recipe=recipe, backend=backend, gpus=gpus, out=out, to="trainer", overrides=(*ON_CPU, *overrides)
     )
     compiled = compile_recipe(wanted)
-    write_compiled(out, compiled.files, force=False)
+    write_files(out, compiled.files, force=False)
     return compiled, runpy.run_path(str(out / "training_arguments.py"))["training_arguments"]()
 
 
