@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         return EXIT_FAILED
     from launcher.rehearse.rehearsal import Rehearsal
 
-    with _settled(), _ended_by_sigterm(), _folder(reader.options.get("keep")) as folder:
+    with _ended_by_sigterm(), _folder(reader.options.get("keep")) as folder, _settled(folder):
         verdict = Rehearsal(loaded=loaded, folder=folder, say=_say).run()
         verdict.folder = str(folder) if "keep" in reader.options else None
     print(verdict.to_json() if "json" in reader.flags else verdict.text())
@@ -110,9 +110,10 @@ def _folder(kept: str | None) -> Iterator[Path]:
 
 
 @contextmanager
-def _settled() -> Iterator[None]:
+def _settled(folder: Path) -> Iterator[None]:
     """Local files and the CPU alone, for this process too; set before the hub's client is imported."""
     settings = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "DS_ACCELERATOR": "cpu"}
+    settings["TORCHINDUCTOR_CACHE_DIR"] = str(folder / "tmp")  # torch makes that folder when it is imported
     before = {name: os.environ.get(name) for name in settings}
     os.environ.update(settings)
     try:

@@ -12,12 +12,14 @@ def not_checked(recipe: Recipe, verdict: Verdict) -> list[str]:
     return [
         "speed, and the memory of the real model on its card",
         "GPU kernels (attention, fused optimizer) and NCCL: the ranks talk through gloo here",
-        *_precision(recipe),
+        *_precision(recipe, verdict),
         *_own(recipe, verdict),
     ]
 
 
-def _precision(recipe: Recipe) -> Iterator[str]:
+def _precision(recipe: Recipe, verdict: Verdict) -> Iterator[str]:
+    if verdict.failed_stage == "shrink":  # the card may not have it at all
+        return
     precision = precision_of(recipe)
     if precision == "auto":
         yield "the precision that auto takes on your card: the recipe names none (hardware.gpu)"

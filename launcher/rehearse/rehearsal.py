@@ -173,7 +173,7 @@ class Rehearsal:
     def _read(self, text: str) -> None:
         """What the run says about itself in its first seconds."""
         self.verdict.in_use = said.backend(text, self.verdict.backend)
-        self.verdict.pieces = said.line_starting(text, "sharded: ").removeprefix("sharded: ")
+        self.verdict.pieces = said.sharding(text)
         self.verdict.precision = said.precision(text)
 
     def _resume(self, file: Path, recipe: Recipe, before: dict[int, dict[str, Any]]) -> None:

@@ -10,6 +10,7 @@ _RULE = re.compile(r"^={20,}$", re.MULTILINE)
 _RESUMED = re.compile(r"^resumed from \S*?checkpoint-(\d+) at step (\d+)", re.MULTILINE)
 _TRAINS = re.compile(r"^trains [\d,]+ of [\d,]+ parameters", re.MULTILINE)
 _PRECISION = re.compile(r"^precision (\w+: linear layers compute in \w+)", re.MULTILINE)
+_SHARDED = re.compile(r"^sharded: (.+)", re.MULTILINE)
 _LAST_LINES = 25
 
 
@@ -19,15 +20,16 @@ def precision(text: str) -> str:
 
 
 def backend(text: str, name: str) -> str:
-    """What the backend's own check found: the line between the plan and the number of parameters."""
-    before, _, _ = text.partition("\ntrains ")
-    lines = [line for line in before.splitlines() if not line.startswith("sharded: ")]
-    return lines[-1].removeprefix(f"{name}: ") if lines and lines[-1] != text else ""
+    """What the backend's own check found, before training began (zero2_offload speaks as zero2)."""
+    before, trains, _ = text.partition("\ntrains ")
+    lines = (line.partition(": ") for line in before.splitlines())
+    found = [rest for word, _, rest in lines if word and name.startswith(word)]
+    return found[-1] if trains and found else ""
 
 
-def line_starting(text: str, *starts: str) -> str:
-    """The first line that begins with one of these; empty where there is none."""
-    return next((line.strip() for line in text.splitlines() if line.startswith(starts)), "")
+def sharding(text: str) -> str:
+    """How a divided parameter lies on the ranks; empty where nothing is divided."""
+    return next(iter(_SHARDED.findall(text)), "")
 
 
 def resumed_step(text: str) -> int | None:

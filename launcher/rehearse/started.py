@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -25,12 +26,12 @@ class Started:
 
     def __init__(self, arguments: Sequence[str], log: Path) -> None:
         """Start it; leaving the `with` block leaves nothing of it behind."""
-        self.log = log
-        (log.parent / "tmp").mkdir(exist_ok=True)
+        self.log, self.temporary = log, log.parent / "tmp"
+        self.temporary.mkdir(exist_ok=True)
         with log.open("wb") as file:
             self.process = subprocess.Popen(
                 [sys.executable, *arguments],
-                env=environment(os.environ, log.parent / "tmp"),
+                env=environment(os.environ, self.temporary),
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.STDOUT,
@@ -74,16 +75,26 @@ class Started:
         return ranks
 
     def end(self) -> None:
-        """Ask it to stop; kill whatever is left of it and below it."""
-        below = [self.process.pid, *descendants(self.process.pid)]
+        """Ask it to stop; kill whatever is left of it, wherever it hangs in the tree of processes."""
         if self.process.poll() is None:
             self.process.terminate()
-            try:
+            with suppress(subprocess.TimeoutExpired):
                 self.process.wait(_STOP_S)
-            except subprocess.TimeoutExpired:
-                below += descendants(self.process.pid)
-                send(below, signal.SIGKILL)
-                self.process.wait()
+        send(_with_temporary(self.temporary), signal.SIGKILL)
+        self.process.wait()
+
+
+def _with_temporary(folder: Path) -> list[int]:
+    """Every process that was started with this folder for its temporary files."""
+    mark = f"\0TMPDIR={folder}\0".encode()
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in b"\0" + (entry / "environ").read_bytes():
+                found.append(int(entry.name))
+        except OSError:  # it has ended meanwhile, or is another user's
+            continue
+    return found
 
 
 def command(words: Sequence[str]) -> list[str]:
