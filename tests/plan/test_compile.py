@@ -164,6 +164,7 @@ def test_an_unknown_card_or_backend_gets_the_nearest_name(tmp_path: Path) -> Non
         compile_recipe(Wanted(recipe="quickstart", backend="zreo3", out=tmp_path))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", [0, 1])
 def test_the_compiled_commands_start_as_typed_from_the_clone(line: int, tmp_path: Path) -> None:
     """On CPU ranks, with every file that was written."""
