@@ -100,9 +100,9 @@ def ours(case: str, path: Path) -> dict[str, float]:
     folder.mkdir(exist_ok=True)
     job = build_job(recipe, plan, folder, World(rank=0, num_ranks=1, device=torch.device("cpu")), None)
     job.metrics = MetricsLog(folder, is_first=True, total_steps=job.total_steps, start=0, board=False)
-    job.callbacks = [*make_callbacks(job), Ticks()]
-    job.callbacks[1].start(job)  # type: ignore[attr-defined]
-    train(job)
+    callbacks = [*make_callbacks(job), Ticks()]
+    callbacks[1].start(job)  # type: ignore[attr-defined]
+    train(job, callbacks)
     job.metrics.close()
     return clock.figures(recipe.training.global_batch_size)
 

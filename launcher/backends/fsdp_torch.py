@@ -86,10 +86,9 @@ class ShardedStrategy(PlainStrategy):
         divided = all(isinstance(parameter, DTensor) for parameter in self.module.parameters())
         if ranks != self.parts.settings.num_ranks or len(blocks) < 2 or not divided:
             raise mismatch(f"{len(blocks)} FSDP modules over {ranks} ranks", "every block sharded by FSDP2")
-        name, parameter = self.named_trainable()[0]
-        shape = f"{name} {tuple(parameter.shape)} is {tuple(_local(parameter).shape)} here"
-        kind = "fsdp2_offload" if self.offload else "fsdp2"
-        return f"{kind}: {len(blocks)} FSDP2 modules over {ranks} ranks on {self.parts.device.type}; {shape}"
+        return (
+            f"{self.parts.name}: {len(blocks)} FSDP2 modules over {ranks} ranks on {self.parts.device.type}"
+        )
 
     def state(self) -> Iterator[tuple[str, ParameterState]]:
         """Gathered parameter by parameter."""

@@ -20,13 +20,6 @@ class Zero3Strategy(ZeroStrategy):
             for parameter in getattr(module, "borrowed_parameters", tuple)():
                 deepspeed.zero.register_external_parameter(module, parameter)
 
-    def _where(self) -> str:
-        """The first trained parameter's whole shape and this rank's elements of it."""
-        name, parameter = self.named_trainable()[0]
-        found: Any = parameter
-        here, everywhere = found.ds_tensor.numel(), found.ds_numel
-        return f"; {name} {tuple(found.ds_shape)} has {here} of {everywhere} elements here"
-
     def _partitions(self) -> list[Tensor]:
         return [*self.zero.fp32_partitioned_groups_flat]
 

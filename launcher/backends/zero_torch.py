@@ -101,8 +101,7 @@ class ZeroStrategy(Strategy):
         if ranks != self.parts.settings.num_ranks:
             raise mismatch(f"{ranks} ranks in the group", f"{self.parts.settings.num_ranks} ranks")
         self._check_offload()
-        where = f"{self.parts.device.type}{self._where()}"
-        return f"{self.parts.name}: DeepSpeedEngine over {ranks} ranks on {where}"
+        return f"{self.parts.name}: DeepSpeedEngine over {ranks} ranks on {self.parts.device.type}"
 
     def _check_offload(self) -> None:
         """Optimizer states live where the configuration says."""
@@ -113,10 +112,6 @@ class ZeroStrategy(Strategy):
         away = all(flat.device.type == "cpu" for flat in self._partitions())
         if (asked != "none") != leaves or (leaves and not away):
             raise mismatch(f"optimizer states offloaded: {leaves}", f"offload_optimizer.device {asked}")
-
-    def _where(self) -> str:
-        """The first trained parameter's whole and own shape, where they differ."""
-        return ""
 
     def state(self) -> Iterator[tuple[str, ParameterState]]:
         """Each parameter's shards, summed together parameter by parameter."""

@@ -10,7 +10,6 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -253,9 +252,3 @@ def _check_names(wanted: set[str], held: set[str], checkpoint: Path) -> None:
                 type="the recipe of this run (recipe.yaml in its folder), or --new to start over",
             )
         )
-
-
-def checkpoint_bytes(job: Job) -> Iterator[int]:
-    """Bytes of one checkpoint, parameter by parameter: an fp32 weight and two moments."""
-    for _, parameter in job.strategy.named_trainable():
-        yield 12 * parameter.numel()

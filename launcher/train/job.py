@@ -1,10 +1,9 @@
 """Everything a run is made of, built once by setup and read by the loop and its callbacks."""
 
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tqdm import tqdm
 
@@ -18,9 +17,6 @@ from launcher.step.module import TrainModule
 from launcher.train.metrics_log import MetricsLog
 from launcher.train.state import Progress
 from launcher.train.world import World
-
-if TYPE_CHECKING:
-    from launcher.train.callbacks.callback import Callback
 
 
 @dataclass(kw_only=True)
@@ -40,10 +36,11 @@ class Job:
     eval_store: TokenStore | None
     order: RowOrder
     total_steps: int
+    num_trained: int
+    num_parameters: int
     warmup: int
     metrics: MetricsLog
     progress: Progress = field(default_factory=Progress)
-    callbacks: Sequence["Callback"] = ()
 
     def rate_factor(self, update: int) -> float:
         """What the highest learning rate is multiplied by at that update."""

@@ -1,7 +1,7 @@
 """The loop: windows of data in, steps out. No backend's name, no file, no decision of its own."""
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import closing
 
 import torch
@@ -13,10 +13,10 @@ from launcher.train.job import Job
 from launcher.train.state import PendingStep
 
 
-def train(job: Job) -> None:
+def train(job: Job, callbacks: Sequence[Callback]) -> None:
     """Run from `job.progress.step` to the end, callbacks included."""
     job.strategy.module.train()
-    loop = _Loop(job)
+    loop = _Loop(job, callbacks)
     with closing(_windows(job)) as stream:
         for window in stream:
             loop.run(window)
@@ -42,8 +42,9 @@ def _windows(job: Job) -> Generator[Window, None, None]:
 class _Loop:
     """The state between two steps: the step that is not settled yet, and the losses not yet logged."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, callbacks: Sequence[Callback]) -> None:
         self.job = job
+        self.callbacks = callbacks
         self.pending: PendingStep | None = None
         self.losses = torch.zeros((), device=job.world.device)
         self.num_losses = 0
@@ -65,7 +66,7 @@ class _Loop:
         job.strategy.set_learning_rate(factor)
         outcome = job.strategy.step()
         self._push(window, share, outcome.grad_norm, outcome.skipped, factor)
-        for callback in job.callbacks:
+        for callback in self.callbacks:
             if callback.is_due(job, step):
                 self.settle()
                 self._run(callback)
@@ -102,7 +103,7 @@ class _Loop:
         now = time.perf_counter()
         progress.train_seconds += now - self.started
         self.started = now
-        for callback in self.job.callbacks:
+        for callback in self.callbacks:
             callback.on_record(self.job, record)
 
     def _run(self, callback: Callback) -> None:
@@ -110,5 +111,5 @@ class _Loop:
         callback.run(self.job)
         spent = time.perf_counter() - start
         self.started += spent
-        for other in self.job.callbacks:
+        for other in self.callbacks:
             other.pause(spent)

@@ -171,19 +171,17 @@ def _train(job: Job, checkpoint: Path | None) -> None:
         if pieces := pieces_line(job):
             job.say(pieces)
         _say_start(job, checkpoint)
-        job.callbacks = callbacks
         _watch_first_steps(job, callbacks)
         started = time.perf_counter()
-        train(job)
+        train(job, callbacks)
         _finish(job, callbacks, time.perf_counter() - started)
     finally:
         job.metrics.close()
 
 
 def _say_start(job: Job, checkpoint: Path | None) -> None:
-    trained = sum(p.numel() for p in job.module.parameters() if p.requires_grad)
-    everything = sum(p.numel() for p in job.module.parameters())
-    job.say(f"trains {trained:,} of {everything:,} parameters for {job.total_steps} steps into {job.folder}")
+    counts = f"{job.num_trained:,} of {job.num_parameters:,} parameters"
+    job.say(f"trains {counts} for {job.total_steps} steps into {job.folder}")
     if checkpoint is not None:
         job.say(f"resumed from {checkpoint} at step {job.progress.step}")
 

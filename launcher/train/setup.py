@@ -54,6 +54,8 @@ def build_job(
             print(line, file=sys.stderr)
     torch.manual_seed(recipe.training.seed)
     module = world.agreed(lambda: _module(recipe, plan, world, splits.label_names, tokenizer))
+    # Counted now: a backend may leave placeholders of no elements behind.
+    sizes = [(parameter.requires_grad, parameter.numel()) for parameter in module.parameters()]
     strategy = _connect(recipe, plan, world, module, ds_config)
     order = RowOrder(
         store.lengths, plan.step.global_batch_size, recipe.training.seed, recipe.data.group_by_length
@@ -73,6 +75,8 @@ def build_job(
         eval_store=eval_store,
         order=order,
         total_steps=total,
+        num_trained=sum(size for is_trained, size in sizes if is_trained),
+        num_parameters=sum(size for _, size in sizes),
         warmup=warmup_updates(recipe.training.warmup, total),
         metrics=MetricsLog.silent(),
     )
@@ -180,13 +184,13 @@ def best_metric(recipe: Recipe) -> str:
 
 def _check_disk(job: Job) -> None:
     """Refuse before the first step what would fail at the last save."""
-    trained = sum(parameter.numel() for _, parameter in job.strategy.named_trainable())
-    whole = sum(p.numel() * p.element_size() for p in job.module.parameters() if p.requires_grad)
     options = job.recipe.training
     # One more than is kept: the newest is whole before the oldest goes.
     saves = options.save_steps is not None or options.load_best_model_at_end
     kept = (options.save_total_limit or 1) + 1 if saves else 0
-    require_free(job.folder, kept=kept, checkpoint_bytes=12 * trained, final_bytes=whole)
+    # A checkpoint holds an fp32 weight and two moments a trained parameter, the final model the weight.
+    one, final = 12 * job.num_trained, 4 * job.num_trained
+    require_free(job.folder, kept=kept, checkpoint_bytes=one, final_bytes=final)
 
 
 def require_free(folder: Path, *, kept: int, checkpoint_bytes: int, final_bytes: int) -> None:

@@ -8,6 +8,7 @@ step its trained tensors are kept, so that a test can tell how far they have mov
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import launcher.train.rank as rank
@@ -16,6 +17,7 @@ from launcher.facts import Starter
 from launcher.hardware.probe import machine as probe
 from launcher.process.arguments import parse
 from launcher.process.starter import read_starter
+from launcher.train.callbacks.callback import Callback
 from launcher.train.job import Job
 
 EXACT = ("classifier-full", "classifier-lora", "generator-full", "generator-lora")
@@ -61,11 +63,11 @@ def run_cell(folder: Path, backend: str, cell: str, starter: Starter) -> None:
     """One run; a cell called `wrong` divides by its own rank's targets, as naive code does."""
     train = rank.train
 
-    def with_start(job: Job) -> None:
+    def with_start(job: Job, callbacks: Sequence[Callback]) -> None:
         keep_start(job)
         if cell.endswith("wrong"):
             _divide_by_own_targets(job)
-        train(job)
+        train(job, callbacks)
 
     rank.train = with_start
     try:
