@@ -31,7 +31,12 @@ class Zero3Strategy(ZeroStrategy):
             yield name, found | {key: self.zero.get_full_hp_param(parameter, key) for key in keys}
 
     def load_state(self, read: Callable[[str], ParameterState], *, num_updates: int) -> None:
-        """Fill this rank's pieces, then the placeholders' pieces from them."""
+        """Fill this rank's pieces, then the placeholders' pieces from them.
+
+        What a forward pass has left gathered is released first, or the old weights would stay in use: the
+        engine keeps small parameters, and after an evaluation all that it expects to need again.
+        """
+        self.zero.empty_partition_cache()
         if num_updates:
             self._make_moments(num_updates)
         for name, parameter in self.named_trainable():
@@ -40,6 +45,8 @@ class Zero3Strategy(ZeroStrategy):
                     self._fill(parameter, None if key == "weight" else key, tensor)
         for group in range(len(self.zero.fp16_groups)):
             self.zero._reassign_or_swap_out_partitioned_parameters(group)
+        if small := self.zero.persistent_parameters:
+            small[0].all_gather(small)
 
     def _fill(self, parameter: nn.Parameter, key: str | None, full: Tensor) -> None:
         """DeepSpeed's own setter fails where the ranks do not divide the parameter: pad as it does."""

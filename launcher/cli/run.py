@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from launcher.backends.lint import read_ds_file
 from launcher.backends.options import BACKENDS
-from launcher.errors import BadValue, Conflict, HardwareError, Problem
+from launcher.errors import BadValue, Conflict, Problem
 from launcher.facts import RunArguments
 from launcher.hardware.limits import cores
 from launcher.plan.write import COMMAND_VARIABLE
@@ -17,7 +17,7 @@ from launcher.process.command import Chosen, Command, Start, choose_starter, sta
 from launcher.process.config_files import find_config
 from launcher.process.gpus import peer_environment, visible_gpus
 from launcher.process.ports import free_port
-from launcher.process.prepare import put_bin_first, require_cards
+from launcher.process.prepare import put_bin_first, require_cards, require_ready
 from launcher.process.supervise import supervise
 from launcher.recipe.batch import solve
 from launcher.recipe.load import LoadedRecipe, load_recipe
@@ -134,16 +134,8 @@ def _named_backend(arguments: RunArguments) -> str | None:
 
 
 def _check(loaded: LoadedRecipe, num_processes: int, cards: tuple[str, ...]) -> None:
-    """Before anything starts: the cards that there are, and the batch on so many ranks."""
-    if loaded.recipe.hardware.device == "cuda" and not cards:
-        raise HardwareError(
-            Problem(
-                where="hardware.device",
-                what="this recipe needs a GPU, and none is visible",
-                right="a machine with one (`nvidia-smi` lists it); hardware.device=cpu runs anywhere, slowly",
-                type="nvidia-smi",
-            )
-        )
+    """Before anything starts: data, model and cards that there are, and the batch on so many ranks."""
+    require_ready(loaded, cards)
     require_cards(loaded, num_processes, len(cards))
     training = loaded.recipe.training
     asked = training.per_device_train_batch_size

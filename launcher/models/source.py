@@ -2,13 +2,16 @@
 
 import importlib.metadata
 import os
-from dataclasses import dataclass
+import socket
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from launcher.errors import Problem, RecipeError
 from launcher.models.options import ModelOptions
 
-ESSENTIAL = ("config.json",)
+HUB = "https://huggingface.co"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,13 +81,46 @@ def find_model(options: ModelOptions) -> ModelSource:
         if not path.is_dir():
             raise _missing_folder(path)
         return _local(options, path, f"folder {path}")
-    return ModelSource(
+    source = ModelSource(
         location=name,
-        is_local=os.environ.get("HF_HUB_OFFLINE", "0").lower() in ("1", "true", "yes", "on"),
+        is_local=False,
         note=f"hub id {name}",
         revision=options.revision,
         gguf_file=options.gguf_file,
     )
+    if is_offline():
+        return replace(source, is_local=True)
+    if hub_answers(os.environ.get("HF_ENDPOINT") or HUB):
+        return source
+    if not _is_cached(name):
+        raise unreachable(options, source, "it does not answer from here")
+    return replace(source, is_local=True, note=f"{name} from the hub's cache: the hub does not answer")
+
+
+def is_offline() -> bool:
+    """Whether the environment forbids asking the hub."""
+    return os.environ.get("HF_HUB_OFFLINE", "0").lower() in ("1", "true", "yes", "on")
+
+
+@lru_cache
+def hub_answers(endpoint: str, timeout_s: float = 5.0) -> bool:
+    """One quick connection, before a client library retries for half a minute. A proxy counts as yes."""
+    if any(os.environ.get(name) for name in ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")):
+        return True
+    address = urlsplit(endpoint)
+    port = address.port or (80 if address.scheme == "http" else 443)
+    try:
+        socket.create_connection((address.hostname or "", port), timeout=timeout_s).close()
+    except OSError:
+        return False
+    return True
+
+
+def _is_cached(name: str) -> bool:
+    """Whether the hub's cache holds this model's configuration."""
+    home = Path(os.environ.get("HF_HOME", "~/.cache/huggingface")).expanduser()
+    cache = Path(os.environ.get("HF_HUB_CACHE", home / "hub"))
+    return any(cache.glob(f"models--{name.replace('/', '--')}/snapshots/*/config.json"))
 
 
 def _missing_folder(path: Path) -> RecipeError:

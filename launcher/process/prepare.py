@@ -6,18 +6,20 @@ Everything here is cheap, is done once, and either returns lines for the person 
 import os
 import shlex
 import sys
-from collections.abc import MutableMapping
+from collections.abc import MutableMapping, Sequence
 from pathlib import Path
 
 from launcher.backends.lint import read_ds_file
 from launcher.backends.options import BACKENDS
-from launcher.errors import HardwareError, Problem
+from launcher.errors import DataError, HardwareError, Problem, RecipeError
 from launcher.facts import RunArguments, Starter
+from launcher.models.source import find_model
 from launcher.plan.started import resolve_started
 from launcher.process import ports
 from launcher.process.gpus import peer_environment, visible_gpus
 from launcher.process.op_lock import clear_stale_locks
 from launcher.recipe.batch import nearest_reachable, solve
+from launcher.recipe.check import data_problems
 from launcher.recipe.load import LoadedRecipe
 
 
@@ -30,6 +32,7 @@ def prepare(arguments: RunArguments, starter: Starter, environ: MutableMapping[s
     put_bin_first(environ)
     # accelerate exports "true" where its YAML is silent: transformers would give other ranks an empty model
     environ.pop("FSDP_CPU_RAM_EFFICIENT_LOADING", None)
+    require_ready(loaded, visible_gpus(environ))
     lines += _settle_cards(loaded, arguments, starter, environ)
     if starter.name == "deepspeed" and starter.world_size > 1 and starter.rank == 0:
         require_free_port(environ)
@@ -62,6 +65,28 @@ def _settle_cards(
     environ["CUDA_VISIBLE_DEVICES"] = gpus[0]
     again = f"launcher run {shlex.quote(arguments.recipe)} --gpus {len(gpus)}"
     return [f"1 of {len(gpus)} GPUs used (id {gpus[0]}); for all of them: {again}"]
+
+
+def require_ready(loaded: LoadedRecipe, gpus: Sequence[str]) -> None:
+    """Raise what can be seen without torch, all of it at once: no card, no data files, no model folder."""
+    missing = list(data_problems(loaded))
+    try:
+        find_model(loaded.recipe.model)
+    except RecipeError as error:
+        missing += error.problems
+    if loaded.recipe.hardware.device == "cuda" and not gpus:
+        raise HardwareError([_no_card(), *missing])
+    if missing:
+        raise DataError(missing)
+
+
+def _no_card() -> Problem:
+    return Problem(
+        where="hardware.device",
+        what="this recipe needs a GPU, and none is visible",
+        right="a machine with one (`nvidia-smi` lists it); `launcher rehearse` proves the run without",
+        type="hardware.device=cpu to run it here all the same, slowly",
+    )
 
 
 def require_cards(loaded: LoadedRecipe, num_processes: int, num_gpus: int) -> None:

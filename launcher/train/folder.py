@@ -12,11 +12,18 @@ SUMMARY = "summary.json"
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """Where to write, what to continue from, and lines for the person."""
+    """Where to write, what to continue from, where an earlier run goes, and lines for the person."""
 
     folder: Path
-    checkpoint: Path | None
-    notices: tuple[str, ...]
+    checkpoint: Path | None = None
+    aside: Path | None = None
+    notices: tuple[str, ...] = ()
+
+    def take(self) -> None:
+        """Make the folder ready to be written into; an earlier run's is renamed, nothing is deleted."""
+        if self.aside is not None:
+            self.folder.rename(self.aside)
+        self.folder.mkdir(parents=True, exist_ok=True)
 
 
 def is_used(folder: Path) -> bool:
@@ -25,7 +32,7 @@ def is_used(folder: Path) -> bool:
 
 
 def claim(folder: Path, *, resume: str | None, new: bool) -> Claim:
-    """Decide between a fresh start, a continuation and a refusal; creates the folder, writes nothing else.
+    """Decide between a fresh start, a continuation and a refusal; writes nothing.
 
     `resume`: auto or a checkpoint's path. `new` renames a used folder, it deletes nothing.
     """
@@ -35,26 +42,21 @@ def claim(folder: Path, *, resume: str | None, new: bool) -> Claim:
         return _continue(folder, resume)
     if is_used(folder):
         raise _used(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    return Claim(folder=folder, checkpoint=None, notices=())
+    return Claim(folder=folder)
 
 
 def _fresh(folder: Path) -> Claim:
-    notices: tuple[str, ...] = ()
-    if is_used(folder):
-        aside = next(
-            path for n in range(1, 10**6) if not (path := folder.with_name(f"{folder.name}.{n}")).exists()
-        )
-        folder.rename(aside)
-        notices = (f"the earlier run is kept in {aside}; delete it when you do not need it",)
-    folder.mkdir(parents=True, exist_ok=True)
-    return Claim(folder=folder, checkpoint=None, notices=notices)
+    if not is_used(folder):
+        return Claim(folder=folder)
+    names = (folder.with_name(f"{folder.name}.{number}") for number in range(1, 10**6))
+    aside = next(path for path in names if not path.exists())
+    kept = f"the earlier run is kept in {aside}; delete it when you do not need it"
+    return Claim(folder=folder, aside=aside, notices=(kept,))
 
 
 def _continue(folder: Path, resume: str) -> Claim:
     if resume == "auto":
         found, passed = newest_whole(folder)
-        folder.mkdir(parents=True, exist_ok=True)
         said = () if found else (f"no whole checkpoint in {folder}: starting from the beginning",)
         return Claim(folder=folder, checkpoint=found, notices=(*passed, *said))
     checkpoint = Path(resume).expanduser()
@@ -76,8 +78,7 @@ def _continue(folder: Path, resume: str) -> Claim:
                 type="--resume auto",
             )
         )
-    folder.mkdir(parents=True, exist_ok=True)
-    return Claim(folder=folder, checkpoint=checkpoint, notices=())
+    return Claim(folder=folder, checkpoint=checkpoint)
 
 
 def _used(folder: Path) -> Conflict:

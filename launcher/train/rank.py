@@ -88,12 +88,20 @@ def _run(arguments: RunArguments, starter: Starter, started: Started, machine: M
     place: Claim = world.broadcast(
         world.agreed(lambda: claim(folder, resume=resume, new=arguments.new) if world.is_first else None)
     )  # type: ignore[assignment]
-    if world.is_first:
-        for line in place.notices:
-            print(line, file=sys.stderr)
-        _write_run_files(started, plan, machine, starter, place.folder)
     job = build_job(recipe, plan, place.folder, world, started.ds_config)
+    # Only now, when everything is there and fits, does the run leave a trace.
+    world.agreed(lambda: _take(place, started, plan, machine, starter) if world.is_first else None)
     _train(job, place.checkpoint)
+
+
+def _take(place: Claim, started: Started, plan: Plan, machine: Machine, starter: Starter) -> None:
+    """Take the run folder and note there what is run."""
+    place.take()
+    for line in place.notices:
+        print(line, file=sys.stderr)
+    files = run_files(started.loaded.recipe, plan, machine, starter, started.ds_config)
+    for name, text in files.items():
+        write_file(place.folder / name, text)
 
 
 def _agree_on_plan(arguments: RunArguments, started: Started, machine: Machine, world: World) -> Plan:
@@ -146,12 +154,6 @@ def _introduce(started: Started, plan: Plan, method: str) -> None:
         *loaded.notices,
     ]
     print("\n".join(lines), file=sys.stderr, flush=True)
-
-
-def _write_run_files(started: Started, plan: Plan, machine: Machine, starter: Starter, folder: Path) -> None:
-    files = run_files(started.loaded.recipe, plan, machine, starter, started.ds_config)
-    for name, text in files.items():
-        write_file(folder / name, text)
 
 
 def _train(job: Job, checkpoint: Path | None) -> None:

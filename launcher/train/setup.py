@@ -195,7 +195,8 @@ def _check_disk(job: Job) -> None:
 
 def require_free(folder: Path, *, kept: int, checkpoint_bytes: int, final_bytes: int) -> None:
     """Raise DoesNotFit where the folder's disk cannot hold the checkpoints and the final model."""
-    needed, free = kept * checkpoint_bytes + final_bytes, shutil.disk_usage(folder).free
+    there = next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())
+    needed, free = kept * checkpoint_bytes + final_bytes, shutil.disk_usage(there).free
     if needed <= free:
         return
     one, final = format_bytes(checkpoint_bytes), format_bytes(final_bytes)

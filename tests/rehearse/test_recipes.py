@@ -1,6 +1,6 @@
 """Every shipped recipe is rehearsed on one process and on a sharded backend, without a network.
 
-The quick ones run always; the rest with `pytest -m slow tests/rehearse` (a few minutes).
+The quick ones run always; the rest with `pytest -m long tests/rehearse` (a few minutes).
 """
 
 import json
@@ -23,7 +23,7 @@ def _cells() -> list[object]:
         if not any((name, backend) in cells for backend in _SHARDED):
             cells.add((name, _SHARDED[number % len(_SHARDED)]))
     return [
-        pytest.param(*cell, marks=() if cell in _QUICK else pytest.mark.slow, id="-".join(cell))
+        pytest.param(*cell, marks=() if cell in _QUICK else pytest.mark.long, id="-".join(cell))
         for cell in sorted(cells)
     ]
 
