@@ -11,7 +11,7 @@ import pytest
 from launcher.recipe import library
 from tests.rehearse.conftest import Rehearse
 
-_QUICK = {("quickstart", "single_gpu"), ("lora_7b_3090", "zero3"), ("roberta_large_meld_3090", "zero2")}
+_QUICK = {("quickstart", "single_gpu"), ("lora_7b_3090", "zero3"), ("bert_base_imdb_3090", "zero3")}
 _SHARDED = ("zero3", "fsdp2", "zero2")
 
 
