@@ -204,7 +204,7 @@ def _finish(job: Job, callbacks: list[Any], seconds: float) -> None:
         path = job.folder / f"checkpoint-{best}"
         load_weights(job, path, num_updates=0)
         job.say(f"exporting the best checkpoint, {path.name}")
-        evaluate.run(job)
+        evaluate.again(job)
     _export(job)
     job.world.barrier()
     if job.world.is_first:

@@ -93,6 +93,11 @@ class Evaluate(Callback):
         job.say(f"evaluation at step {job.progress.step}: {shown}")
         self._compare(job)
 
+    def again(self, job: Job) -> None:
+        """Measure other weights than the last step's: nothing is logged as if it were a step's."""
+        assert job.eval_store is not None
+        self.last = evaluate(job, job.eval_store)
+
     def _compare(self, job: Job) -> None:
         value = self.last[self.metric]
         best = job.progress.best_metric
