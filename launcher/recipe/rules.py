@@ -14,6 +14,7 @@ from launcher.data.layout import LAYOUTS
 from launcher.errors import BadValue, Problem, UnknownSetting
 from launcher.hardware import catalog
 from launcher.recipe.batch import solve
+from launcher.recipe.build import value_at
 from launcher.recipe.provenance import DEFAULT, Origin
 from launcher.recipe.schema import Recipe
 from launcher.registry import nearest
@@ -317,7 +318,8 @@ def options_of_the_other_task(given: Given) -> Iterator[str]:
     for task, keys in only.items():
         if task != given.recipe.task:
             for key in keys:
-                if given.is_given(key):
+                says = value_at(given.recipe, tuple(key.split("."))) not in (None, {}, "auto")
+                if given.is_given(key) and says:  # a resolved recipe writes every key, empty ones too
                     yield _no_effect(given, key, f"only {task} uses it")
 
 
