@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.launching import ROOT, metrics, start, starter, trained, weights
+from tests.launching import ROOT, environment, metrics, start, starter, trained, weights
 from tests.train.conftest import WriteRecipe
 
 
@@ -55,7 +55,7 @@ def test_a_resumed_run_equals_an_undisturbed_one(backend: str, classifier: Write
 
 
 def test_killed_in_the_middle_of_anything_and_resumed(classifier: WriteRecipe) -> None:
-    recipe = classifier(model="bert-dropout", save_steps=1, save_total_limit=2, num_train_epochs=8)
+    recipe = classifier(model="bert-dropout", save_steps=1, save_total_limit=2, num_train_epochs=24)
     runs = recipe.parent / "runs"
     trained(command("single_gpu", recipe, "whole"))
     for _ in range(3):
@@ -67,7 +67,8 @@ def test_killed_in_the_middle_of_anything_and_resumed(classifier: WriteRecipe) -
 def kill_after_a_save(typed: list[str], run: Path) -> None:
     """Start, wait until two more steps are logged, kill -9."""
     before = len(metrics(run)) if (run / "metrics.jsonl").exists() else 0
-    child = subprocess.Popen(typed, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    quiet = subprocess.DEVNULL
+    child = subprocess.Popen(typed, cwd=ROOT, env=environment(), stdout=quiet, stderr=quiet)
     limit = time.monotonic() + 120
     while time.monotonic() < limit and child.poll() is None:
         log = run / "metrics.jsonl"
