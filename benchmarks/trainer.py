@@ -9,6 +9,7 @@ torch loop takes for the same batches (ours / Trainer's).
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -211,7 +212,9 @@ WORKERS = {"ours": ours, "trainer": trainer, "bare": bare}
 def measured(who: str, case: str) -> dict[str, float]:
     """One fresh process."""
     command = [sys.executable, __file__, "--worker", who, "--case", case]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    # the almost empty model is about the loop's own work: threads would only wait for one another
+    environment = os.environ | ({"OMP_NUM_THREADS": "1"} if case == "tiny" else {})
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr[-3000:])
     found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])

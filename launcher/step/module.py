@@ -77,4 +77,7 @@ def seed_micro_batch(seed: int, step: int, micro: int, rank: int) -> None:
     one, with no generator state to save.
     """
     mixed = (((seed * 1_000_003 + step) * 1_000_003 + micro) * 1_000_003 + rank) % (2**63 - 1)
-    torch.manual_seed(mixed)
+    # Not torch.manual_seed: where CUDA is not in use it formats a stack for each device kind, every time.
+    torch.default_generator.manual_seed(mixed)
+    if torch.cuda.is_initialized():
+        torch.cuda.manual_seed(mixed)
