@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from launcher.backends.options import BACKENDS, Backend, BackendOptions
+from launcher.backends.options import BACKENDS, Backend, BackendOptions, accelerate_config
 from launcher.facts import ShardingFacts
 
 CONNECT = "launcher.backends.fsdp_torch:connect"
@@ -37,21 +37,15 @@ class Fsdp2OffloadOptions(FsdpOptions):
 def _accelerate_config(*, offload: bool) -> Callable[[int], dict[str, Any]]:
     def config(num_processes: int) -> dict[str, Any]:
         """`fsdp_version` is always written: Accelerate's default is 1."""
-        return {
-            "compute_environment": "LOCAL_MACHINE",
-            "distributed_type": "FSDP",
-            "fsdp_config": {
-                "fsdp_version": 2,
-                "fsdp_auto_wrap_policy": "TRANSFORMER_BASED_WRAP",
-                "fsdp_reshard_after_forward": True,
-                "fsdp_offload_params": offload,
-                "fsdp_state_dict_type": "SHARDED_STATE_DICT",
-                "fsdp_cpu_ram_efficient_loading": False,
-            },
-            "num_machines": 1,
-            "num_processes": num_processes,
-            "use_cpu": False,
+        block = {
+            "fsdp_version": 2,
+            "fsdp_auto_wrap_policy": "TRANSFORMER_BASED_WRAP",
+            "fsdp_reshard_after_forward": True,
+            "fsdp_offload_params": offload,
+            "fsdp_state_dict_type": "SHARDED_STATE_DICT",
+            "fsdp_cpu_ram_efficient_loading": False,
         }
+        return accelerate_config("FSDP", num_processes, fsdp_config=block)
 
     return config
 

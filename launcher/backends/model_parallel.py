@@ -1,10 +1,10 @@
 """Layers laid over several cards in one process: the cards compute one after another, memory adds up."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from launcher.backends.options import BACKENDS, Backend, BackendOptions
+from launcher.backends.options import BACKENDS, Backend, BackendOptions, accelerate_config
 from launcher.facts import ShardingFacts
 
 
@@ -12,16 +12,6 @@ class ModelParallelOptions(BackendOptions):
     """Nothing to choose: every visible card takes its share of the layers."""
 
     name: Literal["model_parallel"] = Field("model_parallel", description="Layers over the visible cards.")
-
-
-def _accelerate_config(num_processes: int) -> dict[str, Any]:
-    return {
-        "compute_environment": "LOCAL_MACHINE",
-        "distributed_type": "NO",
-        "num_machines": 1,
-        "num_processes": 1,
-        "use_cpu": False,
-    }
 
 
 BACKENDS.register(
@@ -32,7 +22,7 @@ BACKENDS.register(
         options=ModelParallelOptions,
         starters=("accelerate", "python"),
         sharding=ShardingFacts(optimizer_states=False, gradients=False, parameters=False),
-        accelerate_config=_accelerate_config,
+        accelerate_config=lambda num_processes: accelerate_config("NO", 1),
         connect="launcher.backends.model_parallel_torch:connect",
         max_ranks=1,
         takes_all_cards=True,

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from launcher.backends.options import BACKENDS, Backend, BackendOptions
+from launcher.backends.options import BACKENDS, Backend, BackendOptions, accelerate_config
 from launcher.facts import ShardingFacts
 
 
@@ -17,13 +17,7 @@ class MultiGpuOptions(BackendOptions):
 
 def _accelerate_config(num_processes: int) -> dict[str, Any]:
     """`MULTI_GPU`, never `MULTI_CPU`: the latter starts one process whatever the count says."""
-    return {
-        "compute_environment": "LOCAL_MACHINE",
-        "distributed_type": "MULTI_GPU",
-        "num_machines": 1,
-        "num_processes": num_processes,
-        "use_cpu": False,
-    }
+    return accelerate_config("MULTI_GPU", num_processes)
 
 
 BACKENDS.register(

@@ -40,3 +40,12 @@ class Backend:
 
 
 BACKENDS: Registry[Backend] = Registry("backend", "launcher.backends")
+
+
+def accelerate_config(kind: str, num_processes: int, **block: dict[str, Any]) -> dict[str, Any]:
+    """An Accelerate YAML's content: `kind` is its distributed_type, `block` that type's own section.
+
+    No precision and no `use_cpu: true`: the recipe owns the one, the other would fall back to DDP.
+    """
+    head = {"compute_environment": "LOCAL_MACHINE", "distributed_type": kind}
+    return {**head, **block, "num_machines": 1, "num_processes": num_processes, "use_cpu": False}

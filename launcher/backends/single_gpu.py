@@ -1,10 +1,10 @@
 """One process, one card (or the CPU): nothing is divided."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from launcher.backends.options import BACKENDS, Backend, BackendOptions
+from launcher.backends.options import BACKENDS, Backend, BackendOptions, accelerate_config
 from launcher.facts import ShardingFacts
 
 
@@ -12,16 +12,6 @@ class SingleGpuOptions(BackendOptions):
     """Nothing to choose: one process does the whole step."""
 
     name: Literal["single_gpu"] = Field("single_gpu", description="One process, one card.")
-
-
-def _accelerate_config(num_processes: int) -> dict[str, Any]:
-    return {
-        "compute_environment": "LOCAL_MACHINE",
-        "distributed_type": "NO",
-        "num_machines": 1,
-        "num_processes": 1,
-        "use_cpu": False,
-    }
 
 
 BACKENDS.register(
@@ -32,7 +22,7 @@ BACKENDS.register(
         options=SingleGpuOptions,
         starters=("accelerate", "python"),
         sharding=ShardingFacts(optimizer_states=False, gradients=False, parameters=False),
-        accelerate_config=_accelerate_config,
+        accelerate_config=lambda num_processes: accelerate_config("NO", 1),
         connect="launcher.backends.single_gpu_torch:connect",
         max_ranks=1,
     ),

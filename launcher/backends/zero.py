@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from launcher.backends.options import BACKENDS, Backend, BackendOptions
+from launcher.backends.options import BACKENDS, Backend, BackendOptions, accelerate_config
 from launcher.facts import ShardingFacts, StepSettings
 
 CONNECT = "launcher.backends.zero_torch:connect"
@@ -123,17 +123,8 @@ def _all_to_nvme(options: Zero3NvmeOptions) -> dict[str, Any]:
 def _accelerate_config(name: str) -> Callable[[int], dict[str, Any]]:
     def config(num_processes: int) -> dict[str, Any]:
         """Flat DeepSpeed keys beside `deepspeed_config_file` make Accelerate refuse: the JSON has them."""
-        return {
-            "compute_environment": "LOCAL_MACHINE",
-            "distributed_type": "DEEPSPEED",
-            "deepspeed_config": {
-                "deepspeed_config_file": f"ds_configs/{name}.json",
-                "zero3_init_flag": False,
-            },
-            "num_machines": 1,
-            "num_processes": num_processes,
-            "use_cpu": False,
-        }
+        block = {"deepspeed_config_file": f"ds_configs/{name}.json", "zero3_init_flag": False}
+        return accelerate_config("DEEPSPEED", num_processes, deepspeed_config=block)
 
     return config
 

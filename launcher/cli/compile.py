@@ -8,7 +8,7 @@ from launcher.errors import BadValue, Problem
 from launcher.plan.choose import plan_lines
 from launcher.plan.compile import Wanted, compile_recipe
 from launcher.plan.write_files import write_files
-from launcher.process.arguments import Grammar, HelpWanted, Reader, read
+from launcher.process.arguments import Grammar, HelpWanted, Reader, read, take_every_word
 from launcher.registry import nearest
 
 SUMMARY = "write a recipe's concrete files for Accelerate, DeepSpeed or the Trainer"
@@ -30,9 +30,8 @@ _GRAMMAR = Grammar(
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Take every word as it is: the reader that run.py uses also knows `--key value` of a recipe."""
-    parser.prefix_chars = "\0"
-    parser.add_argument("words", nargs="*")
+    """The recipe, this verb's options, and `--key value` or `key=value` of the recipe."""
+    take_every_word(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 
 from launcher.backends.options import BACKENDS
 from launcher.errors import EXIT_FAILED, BadValue, Conflict, LauncherError, Problem
-from launcher.process.arguments import Grammar, HelpWanted, Reader, read
+from launcher.process.arguments import Grammar, HelpWanted, Reader, read, take_every_word
 from launcher.recipe.load import load_recipe
 
 SUMMARY = "prove a whole run on CPU processes with a tiny model"
@@ -31,9 +31,8 @@ _GRAMMAR = Grammar(
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Take every word as it is: the reader that run.py uses also knows `--key value` of a recipe."""
-    parser.prefix_chars = "\0"
-    parser.add_argument("words", nargs="*")
+    """The recipe, this verb's options, and `--key value` or `key=value` of the recipe."""
+    take_every_word(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -12,7 +12,15 @@ from launcher.errors import BadValue, Conflict, Problem
 from launcher.facts import RunArguments
 from launcher.hardware.limits import cores
 from launcher.plan.write import COMMAND_VARIABLE
-from launcher.process.arguments import WITH_VALUE, Grammar, HelpWanted, Reader, read, run_arguments
+from launcher.process.arguments import (
+    WITH_VALUE,
+    Grammar,
+    HelpWanted,
+    Reader,
+    read,
+    run_arguments,
+    take_every_word,
+)
 from launcher.process.command import Chosen, Command, Start, choose_starter, starter_command
 from launcher.process.config_files import find_config
 from launcher.process.gpus import peer_environment, visible_gpus
@@ -32,9 +40,8 @@ USAGE = """usage: launcher run RECIPE [--backend NAME | --ds FILE] [--gpus N] [-
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Take every word as it is: the reader that run.py uses also knows `--key value` of a recipe."""
-    parser.prefix_chars = "\0"
-    parser.add_argument("words", nargs="*")
+    """The recipe, this verb's options, and `--key value` or `key=value` of the recipe."""
+    take_every_word(parser)
 
 
 def run(args: argparse.Namespace) -> int:

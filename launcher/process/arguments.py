@@ -4,6 +4,7 @@ One reader for every starter and for `launcher run`. Not argparse: it would take
 value for a positional, and abbreviate. `--key value`, `--key=value` and `key=value` mean the same.
 """
 
+import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -174,3 +175,9 @@ def _stray(word: str, reader: Reader) -> UnknownSetting:
             type=type_instead,
         )
     )
+
+
+def take_every_word(parser: argparse.ArgumentParser) -> None:
+    """Hand a verb's words to `read` as they are: argparse would refuse a recipe's own `--key value`."""
+    parser.prefix_chars = "\0"
+    parser.add_argument("words", nargs="*")

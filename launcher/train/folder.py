@@ -1,6 +1,5 @@
 """The run folder: claimed before anything is written, never mixed with another run's files."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,10 +91,3 @@ def _used(folder: Path) -> Conflict:
             type="--resume" if whole else "--new",
         )
     )
-
-
-def write_json(path: Path, content: object) -> None:
-    """Write a file whole or not at all."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    temporary.replace(path)

@@ -8,6 +8,8 @@ from typing import Any
 
 from tqdm import tqdm
 
+from launcher.plan.write import write_file
+
 FILE = "metrics.jsonl"
 
 
@@ -21,9 +23,7 @@ def keep_until(path: Path, step: int) -> None:
     if not path.exists():
         return
     lines = [line for line in path.read_text(encoding="utf-8").splitlines() if _step_of(line) <= step]
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    temporary.replace(path)
+    write_file(path, "".join(f"{line}\n" for line in lines))
 
 
 def _step_of(line: str) -> float:

@@ -13,6 +13,7 @@ import torch
 
 from launcher.backends.compare import require_batch
 from launcher.backends.options import BACKENDS
+from launcher.backends.render import json_text
 from launcher.data.templates import choose as choose_template
 from launcher.errors import Interrupted, LaunchMismatch, Problem
 from launcher.facts import Machine, Plan, RunArguments, Starter
@@ -28,7 +29,7 @@ from launcher.train.callbacks.evaluate import Evaluate
 from launcher.train.checkpoint import load, load_weights
 from launcher.train.final_model import write_model
 from launcher.train.first_forward import PrecisionProbe
-from launcher.train.folder import Claim, claim, write_json
+from launcher.train.folder import SUMMARY, Claim, claim
 from launcher.train.job import Job
 from launcher.train.loop import train
 from launcher.train.metrics_log import MetricsLog
@@ -245,16 +246,18 @@ def _template(job: Job) -> str:
 
 def _write_summary(job: Job, quality: dict[str, float], seconds: float) -> None:
     progress = job.progress
-    write_json(
-        job.folder / "summary.json",
-        {
-            "steps": progress.step,
-            "skipped_steps": progress.skipped,
-            "rows": progress.rows,
-            "seconds": round(seconds, 2),
-            "samples_per_s": round(progress.rows / max(progress.train_seconds, 1e-9), 2),
-            "tokens_per_s": round(progress.tokens / max(progress.train_seconds, 1e-9), 1),
-            "quality": quality,
-            "best": {"metric": progress.best_metric, "step": progress.best_step},
-        },
+    write_file(
+        job.folder / SUMMARY,
+        json_text(
+            {
+                "steps": progress.step,
+                "skipped_steps": progress.skipped,
+                "rows": progress.rows,
+                "seconds": round(seconds, 2),
+                "samples_per_s": round(progress.rows / max(progress.train_seconds, 1e-9), 2),
+                "tokens_per_s": round(progress.tokens / max(progress.train_seconds, 1e-9), 1),
+                "quality": quality,
+                "best": {"metric": progress.best_metric, "step": progress.best_step},
+            }
+        ),
     )
