@@ -1,0 +1,72 @@
+"""One training configuration as the memory estimate sees it: every fact that changes a byte."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from launcher.facts import ShardingFacts
+from launcher.models.shape import ModelShape
+
+Checkpointing = Literal["none", "selective", "full"]
+Attention = Literal["eager", "sdpa", "flash"]
+LossKind = Literal["plain", "fused", "chunked", "linear_fused"]
+Optimizer = Literal[
+    "adamw_fused", "adamw_foreach", "adamw_loop", "adamw_8bit", "paged_adamw", "paged_adamw_8bit",
+    "adafactor", "sgd", "sgd_momentum",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adapter:
+    """The parameters a method adds: `num_params` trained elements beside `num_modules` layers.
+
+    `rank` is LoRA's; `virtual_tokens` those of prefix, prompt and P-tuning; `targets` the linear layers
+    of one block that an adapter sits beside, by their path in the block.
+    """
+
+    method: str
+    num_params: int
+    rank: int = 0
+    targets: tuple[str, ...] = ()
+    virtual_tokens: int = 0
+    dropout: float = 0.0
+    head_copy_params: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What decides the memory of one rank. Sizes in rows, tokens and elements.
+
+    `weights_dtype` is the type that frozen (or all) weights are held in, `trainable_dtype` that of what is
+    trained; `precision` is autocast's type (`fp32`: none), `pure`: no autocast, compute in the weights'
+    type. `sharding_kind` names how parameters are divided: fsdp1 and fsdp2 gather a block at a time.
+    """
+
+    shape: ModelShape
+    method: str
+    adapter: Adapter | None
+    micro_batch: int
+    seq_len: int
+    weights_dtype: Literal["float32", "bfloat16", "float16"]
+    trainable_dtype: Literal["float32", "bfloat16", "float16"] = "float32"
+    precision: Literal["fp32", "bf16", "fp16"] = "bf16"
+    pure: bool = False
+    quantisation: Literal["none", "nf4", "fp4", "int8", "gptq4", "gptq8"] = "none"
+    double_quant: bool = False
+    kbit_upcast: bool = False
+    optimizer: Optimizer = "adamw_fused"
+    checkpointing: Checkpointing = "full"
+    attention: Attention = "sdpa"
+    loss: LossKind = "plain"
+    loss_chunk_tokens: int = 0
+    backend: str = "single_gpu"
+    sharding_kind: Literal["none", "fsdp1", "fsdp2", "zero1", "zero2", "zero3"] = "none"
+    sharding: ShardingFacts = field(
+        default_factory=lambda: ShardingFacts(optimizer_states=False, gradients=False, parameters=False)
+    )
+    num_ranks: int = 1
+    reduce_bucket_elements: int = 50_000_000
+    prefetch_bucket_elements: int = 50_000_000
+    accumulation_steps: int = 1
+    eval_batch: int = 0
+    num_workers: int = 0
+    variable_length: bool = False
