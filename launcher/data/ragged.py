@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
+Float32 = npt.NDArray[np.float32]
 Bool = npt.NDArray[np.bool_]
 
 
