@@ -26,7 +26,12 @@ class ModelShape:
 
     `block_other_params`: everything in one block that is no linear layer (norms, relative positions).
     `head_params`: what follows the blocks and the final norm: the language model's head (0 where it is
-    tied to the embedding) or the pooler and classification head, with biases.
+    tied to the embedding) or the pooler and classification head, with biases; `classifier_params` are
+    the part of it that adapters keep trained beside themselves (0 for a language model).
+    `expert_params`: elements of all experts in one block, inside `block_other_params` (experts are no
+    linear layers, and no adapter goes beside them). `upcasts_logits`: the loss makes its own fp32 copy
+    of the logits. `is_verified`: counted against the instantiated model; False for architectures that
+    come as remote code, whose counts are compared with published figures only.
     """
 
     model_type: str
@@ -57,7 +62,19 @@ class ModelShape:
     attention_kernels: tuple[str, ...] = ("eager", "sdpa", "flash_attention_2")
     hidden_dropout: float = 0.0
     attention_dropout: float = 0.0
+    embedding_dropout: float = 0.0
     num_experts: int = 0
+    num_active_experts: int = 0
+    expert_params: int = 0
+    classifier_params: int = 0
+    position_offset: int = 0
+    upcasts_logits: bool = True
+    is_verified: bool = True
+
+    @property
+    def max_tokens(self) -> int | None:
+        """Longest row that the positions take: RoBERTa's table of 514 starts at 2 and takes 512."""
+        return None if self.max_positions is None else self.max_positions - self.position_offset
 
     @property
     def block_linear_params(self) -> int:

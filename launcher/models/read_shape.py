@@ -1,0 +1,45 @@
+"""From a model's configuration, as in its config.json, to its shape. No torch, no weights, no network."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from launcher.errors import CannotTell, Problem
+from launcher.models.architectures.config_facts import ConfigFacts
+from launcher.models.architectures.defaults import DEFAULTS
+from launcher.models.architectures.table import READERS
+from launcher.models.shape import ModelShape
+from launcher.registry import load_attribute
+
+_TRACE = "a trace of the real model, which needs no knowledge of its architecture"
+
+
+def shape_of(config: Mapping[str, Any], *, task: str = "causal_lm", num_labels: int = 2) -> ModelShape:
+    """The shape of the model that the configuration describes, with the head of `task`.
+
+    Raises CannotTell for an architecture that is not known here, for one that has no head for the task,
+    and for a configuration that lacks a size.
+    """
+    assert task in ("causal_lm", "classification"), task
+    model_type = config.get("model_type")
+    if not isinstance(model_type, str) or model_type not in READERS:
+        raise _unknown(model_type)
+    facts = ConfigFacts(model_type=model_type, values=config, defaults=DEFAULTS[model_type])
+    read: Callable[[ConfigFacts, str, int], ModelShape] = load_attribute(READERS[model_type])
+    return read(facts, task, num_labels)
+
+
+def known_types() -> list[str]:
+    """Every `model_type` whose shape can be read."""
+    return sorted(READERS)
+
+
+def _unknown(model_type: Any) -> CannotTell:
+    said = "names no model_type" if model_type is None else f"says model_type {model_type!r}"
+    return CannotTell(
+        Problem(
+            where="config.json: model_type",
+            what=f"the configuration {said}, whose layers are not known here",
+            right=f"one of: {', '.join(known_types())}; or {_TRACE}",
+            type="--trace",
+        )
+    )
