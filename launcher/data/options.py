@@ -9,6 +9,27 @@ from launcher.options import Options
 Fraction = Annotated[float, Field(gt=0, lt=1)]
 
 
+Overflow = Literal["auto", "keep_head", "keep_tail", "keep_head_tail", "windows", "drop"]
+Retention = Literal["nearest", "tfidf", "attention"]
+
+
+class LengthChoice(Options):
+    """A length taken from the training rows: long enough for most of them, never above the cap."""
+
+    percentile: float = Field(95, gt=0, le=100, description="Share of training rows that fit whole, in %.")
+    cap: int = Field(512, ge=2, description="Most tokens, whatever the percentile says.")
+
+
+class ContextOptions(Options):
+    """What stands in front of an utterance of a dialogue."""
+
+    turns: int = Field(0, ge=0, description="Previous utterances that may be shown; 0: none.")
+    retention: Retention = Field(
+        "nearest", description="Which of them stay where not all fit: nearest, tfidf or attention."
+    )
+    speakers: bool = Field(True, description="Write the speaker's name in front of every utterance.")
+
+
 class DataOptions(Options):
     """Which rows to train and evaluate on, and how they become tokens."""
 
@@ -69,7 +90,17 @@ class DataOptions(Options):
     max_lost_fraction: float = Field(
         0.01, ge=0, le=1, description="Share of rows that max_length may rob of their whole answer."
     )
-    max_length: int = Field(512, ge=2, description="Tokens kept of one row.")
+    max_length: Annotated[int, Field(ge=2)] | LengthChoice = Field(
+        512, description="Tokens kept of one row: a number, or {percentile: 95, cap: 512}."
+    )
+    overflow: Overflow = Field(
+        "auto", description="Rows that are too long: what is kept of them, windows, or drop."
+    )
+    window_stride: int | None = Field(
+        None, ge=1, description="Tokens from one window's start to the next; half a window where absent."
+    )
+    context: ContextOptions = ContextOptions.model_validate({})
+    packing: bool = Field(False, description="Several rows in one, unseen by one another (causal LM).")
     max_train_rows: int | None = Field(None, ge=1, description="Train on this many rows only, drawn by seed.")
     max_eval_rows: int | None = Field(
         None, ge=1, description="Evaluate on this many rows only, drawn by seed."
@@ -78,4 +109,19 @@ class DataOptions(Options):
     pad_to_multiple_of: int | None = Field(
         None, ge=1, description="Round the padded length up to a multiple."
     )
+    micro_batch_tokens: int | None = Field(
+        None, ge=1, description="Most tokens, padding included, that one card holds at once."
+    )
+    verify_cache: bool = Field(False, description="Read data files and cached tokens again, byte by byte.")
     dataloader_num_workers: int = Field(0, ge=0, description="Processes that collate; 0: this one.")
+
+    @property
+    def most_tokens(self) -> int:
+        """The most tokens that a row can have, known before any row is read."""
+        return self.max_length if isinstance(self.max_length, int) else self.max_length.cap
+
+    @model_validator(mode="after")
+    def _stride_is_for_windows(self) -> "DataOptions":
+        if self.window_stride is not None and self.overflow != "windows":
+            raise ValueError("window_stride has no effect without overflow: windows")
+        return self
