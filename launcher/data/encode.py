@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from launcher.data.ragged import Int64, Ragged, positions
+from launcher.data.progress import report
+from launcher.data.ragged import Ragged
 
 _TEXTS_PER_BATCH = 4096
 
@@ -17,10 +16,13 @@ def encode(texts: Sequence[str], tokenizer: Any, *, special_tokens: bool) -> Rag
     return Ragged.join(_encode_batch(batch, tokenizer, special_tokens) for batch in batches)
 
 
-def _encode_batch(texts: list[str], tokenizer: Any, special_tokens: bool) -> Ragged:
+def _encode_batch(texts: list[str] | list[tuple[str, str]], tokenizer: Any, special_tokens: bool) -> Ragged:
+    report(len(texts))
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:  # a tokenizer written in Python
-        encoded = tokenizer(texts, add_special_tokens=special_tokens, truncation=False, padding=False)
+        columns = list(zip(*texts, strict=True)) if isinstance(texts[0], tuple) else [texts]
+        texts_of = [list(column) for column in columns]
+        encoded = tokenizer(*texts_of, add_special_tokens=special_tokens, truncation=False, padding=False)
         return Ragged.from_lists(encoded["input_ids"])
     # The Rust call uses the state that the last caller left behind: cutting and padding are put back after.
     truncation, padding = backend.truncation, backend.padding
@@ -55,18 +57,7 @@ def _around(tokenizer: Any) -> tuple[list[int], list[int]]:
     raise AssertionError("the tokenizer changes a text's own tokens when it adds special ones")
 
 
-def truncate(rows: Ragged, max_length: int, *, num_closing: int) -> tuple[Ragged, int]:
-    """Rows of at most `max_length` ids, and how many were cut. The last `num_closing` ids are kept."""
-    lengths = rows.lengths
-    kept = np.minimum(lengths, max_length)
-    num_cut = int((lengths > kept).sum())
-    if not num_cut:
-        return rows, 0
-    return Ragged.of(rows.values[_kept_positions(rows, kept, num_closing)], kept), num_cut
-
-
-def _kept_positions(rows: Ragged, kept: Int64, num_closing: int) -> Int64:
-    within = positions(np.zeros_like(kept), kept)
-    tail = within >= np.repeat(kept - num_closing, kept)
-    skipped = np.repeat(rows.lengths - kept, kept)
-    return np.repeat(rows.starts, kept) + within + np.where(tail, skipped, 0)
+def encode_pair(first: str, second: str, tokenizer: Any) -> list[int]:
+    """The ids of two texts as one row, with the tokenizer's own special ids."""
+    ids: list[int] = _encode_batch([(first, second)], tokenizer, True).values.tolist()
+    return ids

@@ -67,3 +67,20 @@ class Ragged:
         """Those rows only, in that order."""
         lengths = self.lengths[rows]
         return Ragged.of(self.values[positions(self.starts[rows], lengths)], lengths)
+
+
+def same_in_every_row(ids: Sequence[int], num_rows: int) -> Ragged:
+    """The same few values in each of `num_rows` rows."""
+    values = np.tile(np.asarray(ids, dtype=np.int32), num_rows)
+    return Ragged.of(values, np.full(num_rows, len(ids), dtype=np.int64))
+
+
+def side_by_side(parts: Sequence[Ragged]) -> Ragged:
+    """Row n of every part, one behind the other, as row n. All parts have the same number of rows."""
+    lengths = np.sum([part.lengths for part in parts], axis=0, dtype=np.int64)
+    values = np.empty(int(lengths.sum()), dtype=np.int32)
+    places = offsets_of(lengths)[:-1]
+    for part in parts:
+        values[positions(places, part.lengths)] = part.values
+        places = places + part.lengths
+    return Ragged.of(values, lengths)

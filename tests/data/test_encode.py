@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from launcher.data.encode import closing, encode, opening, truncate
+from launcher.data.encode import closing, encode, opening
 from launcher.data.ragged import Ragged
 
 TEXTS = ["the cat sat on the mat .", "", "not good", "the unseen cat !"] * 3
@@ -64,13 +64,3 @@ def test_special_ids_around_a_text_are_found(word_tokenizer, begin_tokenizer, pl
     assert (opening(word_tokenizer), closing(word_tokenizer)) == ([2], [3])
     assert (opening(begin_tokenizer), closing(begin_tokenizer)) == ([begin_tokenizer.bos_token_id], [])
     assert (opening(plain_tokenizer), closing(plain_tokenizer)) == ([], [])
-
-
-@pytest.mark.parametrize("max_length", [2, 3, 4, 5, 9, 50])
-def test_cut_rows_are_those_of_the_tokenizers_own_truncation(word_tokenizer, max_length):
-    whole = encode(TEXTS, word_tokenizer, special_tokens=True)
-    rows, num_cut = truncate(whole, max_length, num_closing=1)
-    expected = word_tokenizer(TEXTS, truncation=True, max_length=max_length)["input_ids"]
-    word_tokenizer.backend_tokenizer.no_truncation()
-    assert rows_of(rows) == expected
-    assert num_cut == int((whole.lengths > max_length).sum())

@@ -1,0 +1,56 @@
+"""Several samples in one row: which go together, and where documents that are too long are cut."""
+
+from typing import Any
+
+import numpy as np
+
+from launcher.data.answers import end_token
+from launcher.data.encode import encode, opening
+from launcher.data.examples import Examples
+from launcher.data.ragged import Int64, Ragged, same_in_every_row, side_by_side
+
+
+def best_fit_decreasing(lengths: Int64, capacity: int) -> tuple[Int64, Int64]:
+    """(samples bin after bin, samples in each bin): the longest first, each where least room is left over.
+
+    Best-fit decreasing needs at most 11/9 of the fewest bins plus one (Johnson, 1974). Rooms are kept as
+    bits of one number, so that the smallest room that is enough is found without a search.
+    """
+    assert not len(lengths) or int(lengths.max()) <= capacity, "a sample is longer than a row"
+    with_room: list[list[int]] = [[] for _ in range(capacity + 1)]
+    rooms = 0
+    bins: list[list[int]] = []
+    order = np.argsort(-lengths, kind="stable")
+    for sample, length in zip(order.tolist(), lengths[order].tolist(), strict=True):
+        enough = rooms >> length
+        room = capacity
+        if enough:
+            room = length + (enough & -enough).bit_length() - 1
+            number = with_room[room].pop()
+            rooms &= ~((not with_room[room]) << room)
+            bins[number].append(sample)
+        else:
+            number = len(bins)
+            bins.append([sample])
+        left = room - length
+        with_room[left].append(number)
+        rooms |= 1 << left
+    flat = np.fromiter((sample for each in bins for sample in each), dtype=np.int64, count=len(lengths))
+    return flat, np.fromiter(map(len, bins), dtype=np.int64, count=len(bins))
+
+
+def pieces(examples: Examples, tokenizer: Any, max_length: int) -> Ragged:
+    """Documents as samples: each with its end token, a longer one in several pieces of `max_length` ids.
+
+    A last piece of a single id is left out: nothing would predict it.
+    """
+    documents = encode(examples.texts["text"], tokenizer, special_tokens=False)
+    num = len(documents.lengths)
+    parts = [same_in_every_row(opening(tokenizer), num), documents]
+    whole = side_by_side([*parts, same_in_every_row([end_token(tokenizer)], num)])
+    counts = -(-whole.lengths // max_length)
+    rests = whole.lengths - (counts - 1) * max_length
+    lengths = np.full(int(counts.sum()), max_length, dtype=np.int64)
+    lengths[np.cumsum(counts) - 1] = rests
+    cut = Ragged.of(whole.values, lengths)
+    return cut.take(np.flatnonzero(lengths > 1).astype(np.int64))
