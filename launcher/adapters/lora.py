@@ -18,6 +18,8 @@ class LoraOptions(AdapterOptions):
     lora_alpha: float = Field(16, gt=0, description="The pairs' output is scaled by lora_alpha / lora_r.")
     lora_dropout: Dropout = Field(0.0, description="Dropout in front of the pairs.")
     lora_target_modules: Targets = Field("attention", description="An intent, or names of linear layers.")
+    use_rslora: bool = Field(False, description="Scale by lora_alpha / sqrt(lora_r): steady at high ranks.")
+    use_dora: bool = Field(False, description="Train the weights' lengths beside the pairs (DoRA).")
 
 
 METHODS.register(

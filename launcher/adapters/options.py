@@ -14,13 +14,21 @@ class AdapterOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """A fine-tuning method: its options, and `module:function` that applies it (imports torch)."""
+    """A fine-tuning method: its options, and `module:function` that applies it (imports torch).
+
+    `needs_cache`: it speaks to attention through the key-value cache, which recomputing activations
+    turns off. `adds_tokens`: rows grow by its virtual tokens. `before_save` names what brings the adapter
+    into the form that is saved, given the model and its whole weights.
+    """
 
     name: str
     summary: str
     options: type[AdapterOptions]
     trains_base: bool
     apply: str
+    needs_cache: bool = False
+    adds_tokens: bool = False
+    before_save: str = ""
 
 
 METHODS: Registry[Method] = Registry("method", "launcher.adapters")

@@ -15,6 +15,10 @@ _ATTENTION = re.compile(
     r"(query_key_value|qkv|q_proj|k_proj|v_proj|o_proj|c_attn|W_pack)$"
 )
 _BLOCK_INDEX = re.compile(r"\.\d+\.")
+_KEYS_AND_VALUES = re.compile(
+    r"(^|[._])(k_proj|v_proj|key|value|key_proj|value_proj|k_lin|v_lin|"
+    r"query_key_value|qkv_proj|c_attn|W_pack|wqkv)$"
+)
 INTENTS = ("attention", "mlp", "all-linear")
 
 
@@ -48,6 +52,30 @@ def resolve_targets(wanted: str | tuple[str, ...], linear_names: Iterable[str]) 
     else:
         return _by_name([wanted] if isinstance(wanted, str) else [*wanted], leaves)
     return chosen or _refuse(str(wanted), leaves)
+
+
+def outputs(linear_names: Iterable[str], *, attention: bool, mlp: bool) -> list[str]:
+    """The last linear layer of each block's attention and of its MLP: what their sublayers put out.
+
+    Every family that we know defines the projection back to the hidden width last.
+    """
+    ends: dict[tuple[str, bool], str] = {}
+    for name in block_leaves(linear_names):
+        block = f".{name}"[: _first_index(name)]
+        ends[(block, _is_attention(name))] = name
+    chosen = {name for (_, is_attention), name in ends.items() if (attention if is_attention else mlp)}
+    return [name for name in block_leaves(linear_names) if name in chosen]
+
+
+def keys_and_values(linear_names: Iterable[str]) -> list[str]:
+    """The attention layers that make keys and values, fused ones included."""
+    return [name for name in block_leaves(linear_names) if _KEYS_AND_VALUES.search(name)]
+
+
+def _first_index(name: str) -> int:
+    found = _BLOCK_INDEX.search(f".{name}")
+    assert found is not None
+    return found.end()
 
 
 def _by_name(wanted: list[str], leaves: list[str]) -> list[str]:

@@ -39,9 +39,9 @@ class Predictor:
             pad_token_id=self.tokenizer.pad_token_id,
         )
         if is_adapter:
-            from peft import PeftModel
+            from launcher.adapters.peft_torch import read_adapter
 
-            model = PeftModel.from_pretrained(model, str(self.folder))
+            model = read_adapter(model, self.folder)
         return model
 
     def predict(self, texts: Sequence[str], *, max_new_tokens: int = 128) -> Iterator[dict[str, Any]]:

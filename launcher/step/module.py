@@ -38,6 +38,11 @@ class TrainModule(nn.Module):
         model: Any = self.model
         return model.get_base_model() if hasattr(model, "get_base_model") else model
 
+    def adds_tokens(self) -> bool:
+        """Whether an adapter puts vectors in front of the input: only its own forward pass does so."""
+        config = getattr(self.model, "active_peft_config", None)
+        return bool(getattr(config, "is_prompt_learning", False))
+
     def borrowed_parameters(self) -> list[nn.Parameter]:
         """Parameters that `forward` uses outside the module that owns them."""
         return [] if self.chunk_bytes is None else [*self.base().get_output_embeddings().parameters()]
@@ -45,7 +50,9 @@ class TrainModule(nn.Module):
     def can_chunk(self) -> bool:
         """Whether the loss can be taken from the last hidden state and a plain linear head."""
         base = self.base()
-        head = base.get_output_embeddings() if self.task == "causal_lm" else None
+        if self.task != "causal_lm" or self.adds_tokens():
+            return False
+        head = base.get_output_embeddings()
         changed = any(getattr(base.config, key, None) not in (None, 1, 1.0) for key in _LOGIT_CHANGES)
         return type(head) is nn.Linear and not changed
 
@@ -64,7 +71,7 @@ class TrainModule(nn.Module):
     def _next_token(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> Tensor:
         if self.chunk_bytes is None:
             logits = self.model(input_ids=input_ids, attention_mask=attention_mask, use_cache=False).logits
-            return shifted_cross_entropy(logits, labels)
+            return shifted_cross_entropy(logits[:, -labels.shape[1] :], labels)  # not of virtual tokens
         base = self.base()
         hidden = base.base_model(input_ids=input_ids, attention_mask=attention_mask, use_cache=False)[0]
         return chunked_cross_entropy(hidden, base.get_output_embeddings(), labels, self.chunk_bytes)

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from launcher.adapters.options import METHODS
 from launcher.backends.compare import require_batch
 from launcher.backends.options import BACKENDS
 from launcher.backends.render import json_text
@@ -24,6 +25,7 @@ from launcher.plan.compare import read_plan, require_same
 from launcher.plan.started import Started, resolve_started
 from launcher.plan.write import run_files, write_file
 from launcher.precision import choose_tf32
+from launcher.registry import load_attribute
 from launcher.train.audit import Audit
 from launcher.train.callbacks.evaluate import Evaluate
 from launcher.train.checkpoint import load, load_weights
@@ -180,6 +182,7 @@ def _train(job: Job, checkpoint: Path | None) -> None:
         _finish(job, callbacks, time.perf_counter() - started)
     finally:
         job.metrics.close()
+        job.strategy.close()
 
 
 def _say_start(job: Job, checkpoint: Path | None) -> None:
@@ -221,6 +224,8 @@ def _export(job: Job) -> None:
     weights = {name.removeprefix("model."): tensor for name, tensor in job.strategy.whole_weights()}
     if not job.world.is_first:
         return
+    if before_save := METHODS.get(job.recipe.adapter.method).before_save:
+        load_attribute(before_save)(job.module.model, weights)
     write_model(
         job.folder / "final",
         model=job.module.model,

@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSequenceClassification
 
-from launcher.adapters.lora_torch import linear_names
+from launcher.adapters.peft_torch import linear_names
 from launcher.adapters.targets import resolve_targets
 from launcher.errors import RecipeError
 

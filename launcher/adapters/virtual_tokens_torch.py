@@ -1,0 +1,66 @@
+"""Applies prompt tuning, P-tuning and prefix tuning through PEFT."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from peft import (
+    PeftConfig,
+    PrefixEncoder,
+    PrefixTuningConfig,
+    PromptEmbedding,
+    PromptEncoder,
+    PromptEncoderConfig,
+    PromptTuningConfig,
+)
+from torch import Tensor, nn
+
+from launcher.adapters.options import AdapterOptions
+from launcher.adapters.p_tuning import PTuningOptions
+from launcher.adapters.peft_torch import TASK_TYPES, wrap
+from launcher.adapters.prefix import PrefixOptions
+from launcher.adapters.prompt import PromptOptions
+
+
+def _config(options: AdapterOptions, task: str) -> PeftConfig:
+    kind = TASK_TYPES[task]
+    if isinstance(options, PrefixOptions):
+        return PrefixTuningConfig(
+            task_type=kind,
+            num_virtual_tokens=options.num_virtual_tokens,
+            prefix_projection=options.prefix_projection,
+            encoder_hidden_size=options.encoder_hidden_size if options.prefix_projection else None,
+        )
+    if isinstance(options, PTuningOptions):
+        return PromptEncoderConfig(
+            task_type=kind,
+            num_virtual_tokens=options.num_virtual_tokens,
+            encoder_hidden_size=options.encoder_hidden_size,
+        )
+    assert isinstance(options, PromptOptions)
+    return PromptTuningConfig(task_type=kind, num_virtual_tokens=options.num_virtual_tokens)
+
+
+def apply(model: nn.Module, options: AdapterOptions, *, task: str) -> nn.Module:
+    """The PEFT model: only the vectors (or what makes them) train, and a classifier's new head."""
+    return wrap(model, _config(options, task))
+
+
+def restore_encoder(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
+    """Put a whole encoder into the place of one that a backend may have divided.
+
+    PEFT saves what the encoder puts out, not its weights, so it has to run once, on one rank.
+    """
+    prompted: Any = model
+    start = f"prompt_encoder.{prompted.active_adapter}."
+    encoder = _encoder(prompted.active_peft_config)
+    own = {name.removeprefix(start): tensor for name, tensor in weights.items() if name.startswith(start)}
+    encoder.load_state_dict({name: tensor.to("cpu") for name, tensor in own.items()})
+    prompted.prompt_encoder = nn.ModuleDict({prompted.active_adapter: encoder})
+
+
+def _encoder(config: PeftConfig) -> Any:
+    if isinstance(config, PrefixTuningConfig):
+        return PrefixEncoder(config)
+    if isinstance(config, PromptEncoderConfig):
+        return PromptEncoder(config)
+    return PromptEmbedding(config, None)
