@@ -17,6 +17,7 @@ from transformers.utils.logging import disable_progress_bar
 
 from launcher.errors import Problem, RecipeError
 from launcher.models.options import ModelOptions
+from launcher.models.quantise_torch import quantisation
 from launcher.models.source import ModelSource, find_model, unreachable
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -91,6 +92,8 @@ def load_model(
     arguments = _common(options, source) | {"dtype": DTYPES[dtype]}
     if options.attn_implementation != "auto":
         arguments["attn_implementation"] = options.attn_implementation
+    if options.is_quantised:
+        arguments["quantization_config"] = quantisation(options, compute_dtype=DTYPES[dtype])
     if task == "classification":
         # A checkpoint that was a classifier of other labels gets a new head.
         arguments |= _labels(label_names) | {"ignore_mismatched_sizes": True}
@@ -106,7 +109,8 @@ def load_model(
     # A dequantised GGUF model must not be saved with the file's quantisation settings.
     if source.gguf_file and hasattr(model.config, "quantization_config"):
         del model.config.quantization_config
-    return model.to(DTYPES[dtype])  # type: ignore[no-any-return]
+    # Packed weights have their own type, and the rest has been read in the stated one.
+    return model if options.is_quantised else model.to(DTYPES[dtype])  # type: ignore[no-any-return]
 
 
 def _labels(label_names: tuple[str, ...]) -> dict[str, Any]:

@@ -13,6 +13,11 @@ Attention = Literal["auto", "eager", "sdpa", "flash_attention_2"]
 class ModelOptions(Options):
     """Which pretrained model, and how its weights are read."""
 
+    @property
+    def is_quantised(self) -> bool:
+        """Whether frozen weights are packed into 4 or 8 bits."""
+        return self.load_in_4bit or self.load_in_8bit
+
     model_name_or_path: str = Field(min_length=1, description="A folder in Hugging Face layout, or a hub id.")
     revision: str | None = Field(None, description="Hub commit, tag or branch.")
     pip_package: str | None = Field(
@@ -23,4 +28,8 @@ class ModelOptions(Options):
     attn_implementation: Attention = Field(
         "auto", description="Attention kernel; auto: what the model supports."
     )
+    load_in_4bit: bool = Field(False, description="Hold the frozen linear layers in 4 bits (QLoRA).")
+    load_in_8bit: bool = Field(False, description="Hold the frozen linear layers in 8 bits.")
+    bnb_4bit_quant_type: Literal["nf4", "fp4"] = Field("nf4", description="The 4-bit type.")
+    bnb_4bit_use_double_quant: bool = Field(True, description="Quantise the 4-bit blocks' scales too.")
     trust_remote_code: bool = Field(False, description="Run Python code that comes with the model.")

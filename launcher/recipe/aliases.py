@@ -181,10 +181,10 @@ _BATCH = Refusal(
     right="training.global_batch_size (all cards) or training.per_device_train_batch_size (one card)",
     type="global_batch_size: {value}",
 )
-_FOUR_BIT = Refusal(
-    why="quantised weights cannot be trained here",
-    right="adapter: lora over half-precision weights",
-    type="model: {{dtype: float16}}",
+_BITS = Refusal(
+    why="it counts bits, and this recipe names the form",
+    right="model.load_in_4bit or model.load_in_8bit, beside an adapter such as lora",
+    type="load_in_{value}bit: true",
 )
 _CONFIG = Refusal(
     why="the backend writes its own configuration",
@@ -203,9 +203,7 @@ REFUSED: dict[str, Refusal] = {
     "batch_size": _BATCH,
     "train_batch_size": _BATCH,
     "per_gpu_train_batch_size": _BATCH,
-    "load_in_4bit": _FOUR_BIT,
-    "load_in_8bit": _FOUR_BIT,
-    "quantization_bit": _FOUR_BIT,
+    "quantization_bit": _BITS,
     "deepspeed": _CONFIG,
     "deepspeed_config": _CONFIG,
     "deepspeed_config_file": _CONFIG,

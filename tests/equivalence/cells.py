@@ -8,12 +8,13 @@ step its trained tensors are kept, so that a test can tell how far they have mov
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import launcher.train.rank as rank
+from launcher.backends.operators import ASYNC_IO, is_compiled
 from launcher.backends.options import BACKENDS
-from launcher.facts import Starter
+from launcher.facts import RunArguments, Starter
 from launcher.hardware.probe import machine as probe
 from launcher.process.arguments import parse
 from launcher.process.starter import read_starter
@@ -24,14 +25,20 @@ EXACT = ("classifier-full", "classifier-lora", "generator-full", "generator-lora
 CLOSE = ("classifier-full-bf16", "generator-lora-bf16")
 SEEDS = (1, 2, 3, 4, 5)
 DROPOUT = tuple(f"classifier-dropout-{seed}" for seed in SEEDS)
+# Models with matrices that DeepSpeed finds worth a file on a disk: 1 MiB a rank and more.
+WIDE = tuple(f"{cell}-wide" for cell in EXACT)
 CONTROLS = ("classifier-full-batch6", "generator-full-wrong")
 
 
 def cells_of(backend: str) -> tuple[str, ...]:
     """What runs on a backend: the controls need one place each, dropout's statistics two."""
+    if backend == "zero3_nvme":
+        return WIDE
     cells = EXACT + CLOSE
     if backend in ("single_gpu", "multi_gpu"):
         cells += DROPOUT
+    if backend == "single_gpu" and is_compiled(ASYNC_IO, os.environ):
+        cells += WIDE
     return cells + {"single_gpu": CONTROLS[:1], "multi_gpu": CONTROLS[1:]}.get(backend, ())
 
 
@@ -42,6 +49,10 @@ def words(folder: Path, backend: str, cell: str) -> list[str]:
     overrides += ["lora_target_modules=all-linear", "lora_r=4"] if method == "lora" else []
     if "bf16" in more:
         overrides.append("precision=bf16")
+    if "wide" in more:
+        overrides += ["max_steps=10", f"model_name_or_path={folder / f'{kind}-wide'}"]
+    if backend == "zero3_nvme":
+        overrides.append(f"backend.nvme_path={folder / 'disk'}")
     if "batch6" in more:
         overrides.append("global_batch_size=6")
     if method == "dropout":
@@ -61,17 +72,25 @@ def keep_start(job: Job) -> None:
 
 def run_cell(folder: Path, backend: str, cell: str, starter: Starter) -> None:
     """One run; a cell called `wrong` divides by its own rank's targets, as naive code does."""
+    change = _divide_by_own_targets if cell.endswith("wrong") else None
+    run_with_start(parse(words(folder, backend, cell)), starter, change)
+
+
+def run_with_start(
+    arguments: RunArguments, starter: Starter, change: Callable[[Job], None] | None = None
+) -> None:
+    """A whole life of a rank that keeps its first weights; `change` meddles with the job before training."""
     train = rank.train
 
     def with_start(job: Job, callbacks: Sequence[Callback]) -> None:
         keep_start(job)
-        if cell.endswith("wrong"):
-            _divide_by_own_targets(job)
+        if change is not None:
+            change(job)
         train(job, callbacks)
 
     rank.train = with_start
     try:
-        rank.run_rank(parse(words(folder, backend, cell)), starter)
+        rank.run_rank(arguments, starter)
     finally:
         rank.train = train
 

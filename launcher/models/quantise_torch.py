@@ -1,0 +1,36 @@
+"""Frozen weights packed into 4 or 8 bits by bitsandbytes (Dettmers et al. 2023, arXiv:2305.14314)."""
+
+import importlib.util
+from typing import Any
+
+import torch
+
+from launcher.errors import HardwareError, Problem
+from launcher.models.options import ModelOptions
+
+
+def quantisation(options: ModelOptions, *, compute_dtype: torch.dtype) -> Any:
+    """What `from_pretrained` needs to pack the linear layers; heads and embeddings stay as they are.
+
+    The storage type is bytes: a backend that would divide packed weights is refused beforehand.
+    Raises HardwareError where bitsandbytes is missing.
+    """
+    from transformers import BitsAndBytesConfig
+
+    if importlib.util.find_spec("bitsandbytes") is None:
+        raise HardwareError(
+            Problem(
+                where="model.load_in_4bit" if options.load_in_4bit else "model.load_in_8bit",
+                what="packed weights need bitsandbytes, which is not installed here",
+                right="bitsandbytes 0.46 or newer",
+                type="pip install 'finetune-launcher[qlora]', or pip install bitsandbytes",
+            )
+        )
+    if options.load_in_8bit:
+        return BitsAndBytesConfig(load_in_8bit=True)
+    return BitsAndBytesConfig(
+        load_in_4bit=True,
+        bnb_4bit_quant_type=options.bnb_4bit_quant_type,
+        bnb_4bit_use_double_quant=options.bnb_4bit_use_double_quant,
+        bnb_4bit_compute_dtype=compute_dtype,
+    )
