@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from launcher.data.order import RowOrder, cut, spread
-from launcher.data.ragged import Int64, positions
+from launcher.data.ragged import Float32, Int64, positions
 from launcher.data.tokens import TokenStore
 from launcher.facts import StepSettings
 
@@ -50,6 +50,8 @@ def collate(
 ) -> Batch:
     """Those rows, padded on the right to the longest of them: input_ids, attention_mask, labels.
 
+    Packed rows also have position_ids: from 0 in every sample, and in the padding.
+
     Labels are class ids [rows], or ids [rows, length] with -100 where not trained, not shifted. What is
     padding is known by position, never by id: an end token stays a target where it is also the pad.
     Without rows: one row of padding that no loss counts.
@@ -63,16 +65,29 @@ def collate(
     ids = np.full(filled.shape, pad_token_id, dtype=np.int64)
     ids[filled] = store.input_ids[flat]
     batch = {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(filled.astype(np.int64))}
+    if store.segments is not None:
+        batch["position_ids"] = torch.from_numpy(_places(store.segments, flat, filled))
     labels = _labels(store, rows, flat, filled)
     return batch if labels is None else batch | {"labels": torch.from_numpy(labels)}
 
 
-def _labels(store: TokenStore, rows: Int64, flat: Int64, filled: Any) -> Int64 | None:
+def _places(segments: Int64, flat: Int64, filled: Any) -> Int64:
+    """How far each id is from its sample's first; padding counts from 0 as a sample of its own."""
+    starts = segments[np.searchsorted(segments, flat, side="right") - 1]
+    places: Int64 = np.arange(filled.shape[1]) - filled.sum(1, keepdims=True)
+    places[filled] = flat - starts
+    return places
+
+
+def _labels(store: TokenStore, rows: Int64, flat: Int64, filled: Any) -> Int64 | Float32 | None:
     if store.task == "classification":
         return None if store.labels is None else store.labels[rows]
     targets = store.input_ids[flat].astype(np.int64)
     labels = np.full(filled.shape, IGNORED, dtype=np.int64)
     labels[filled] = targets if store.trained is None else np.where(store.trained[flat], targets, IGNORED)
+    if store.segments is not None:  # a sample's first id is not the sample before's to predict
+        first = store.segments[np.searchsorted(store.segments, flat, side="right") - 1] == flat
+        labels[filled] = np.where(first, IGNORED, labels[filled])
     return labels
 
 
@@ -81,6 +96,8 @@ def _nothing(store: TokenStore, pad_token_id: int, pad_to_multiple_of: int | Non
     shape = (1, _width(2, pad_to_multiple_of, store.max_length))
     ids, mask = torch.full(shape, pad_token_id), torch.ones(shape, dtype=torch.int64)
     batch = {"input_ids": ids, "attention_mask": mask}
+    if store.segments is not None:
+        batch["position_ids"] = torch.arange(shape[1])[None]
     if store.task == "classification":
         return batch if store.labels is None else batch | {"labels": torch.full(shape[:1], IGNORED)}
     return batch | {"labels": torch.full(shape, IGNORED)}
@@ -103,14 +120,16 @@ class _Windows(Dataset[Window]):
         rank: int,
         pad_token_id: int,
         pad_to_multiple_of: int | None,
+        max_tokens: int | None,
     ) -> None:
+        self.max_tokens = max_tokens
         self.store, self.order, self.settings, self.rank = store, order, settings, rank
         self.padding = (pad_token_id, pad_to_multiple_of)
         self.lengths = store.lengths
 
     def __getitem__(self, step: int) -> Window:
         rows = self.order.window(step)
-        mine = cut(rows, self.lengths, self.settings, self.rank)
+        mine = cut(rows, self.lengths, self.settings, self.rank, self.max_tokens)
         return Window(
             step=step,
             epoch=(step + 1) / self.order.steps_per_epoch,
@@ -132,14 +151,16 @@ def windows(
     num_workers: int = 0,
     pin_memory: bool = False,
     pad_to_multiple_of: int | None = None,
+    max_tokens: int | None = None,
 ) -> Iterator[Window]:
     """The steps `start_step` to `start_step + num_steps - 1`, collated ahead by `num_workers` processes.
 
-    Padding takes about 0.1 ms a step, less than a worker's hand-over: workers pay only where it is much more.
+    `max_tokens`: a token budget of one micro batch, see `cut`. Padding takes about 0.1 ms a step, less than
+    a worker's hand-over: workers pay only where it is much more.
     Nothing is drawn from the global generator. Closing the iterator early ends its processes.
     """
     steps = range(start_step, start_step + num_steps)
-    dataset = _Windows(store, order, settings, rank, pad_token_id, pad_to_multiple_of)
+    dataset = _Windows(store, order, settings, rank, pad_token_id, pad_to_multiple_of, max_tokens)
     if num_workers:
         yield from _ahead(dataset, steps, num_workers, pin_memory)
         return

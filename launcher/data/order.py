@@ -69,24 +69,55 @@ class RowOrder:
         return rows[np.argsort(self.lengths[rows], kind="stable")]
 
 
-def cut(rows: Int64, lengths: Int64, settings: StepSettings, rank: int) -> list[Int64]:
+def cut(
+    rows: Int64, lengths: Int64, settings: StepSettings, rank: int, max_tokens: int | None = None
+) -> list[Int64]:
     """This rank's micro batches of one step: the same number on every rank, together exactly `rows`.
 
     Rows of like length stand together, the longest first; the ranks' n-th micro batches are neighbours
     in length, and the rank with the fewest tokens so far gets the longer one. A short window gives fewer
     or smaller micro batches; where there are fewer rows than ranks, some are empty.
+
+    `max_tokens` is a budget of one micro batch, padding included: then it decides how many rows a micro
+    batch has, and `micro_batch_size` does not. The step's rows stay the same; only their cut changes.
     """
+    if max_tokens is not None:
+        return spread_tokens(rows, lengths, max_tokens, rank, settings.num_ranks)
     return spread(rows, lengths, settings.micro_batch_size, rank, settings.num_ranks)
 
 
 def spread(rows: Int64, lengths: Int64, batch_size: int, rank: int, num_ranks: int) -> list[Int64]:
     """Rows over ranks in batches of at most `batch_size`, as `cut` describes. `lengths` are of all rows."""
     num_turns = math.ceil(len(rows) / (batch_size * num_ranks))
-    longest_first = rows[np.argsort(-lengths[rows], kind="stable")]
-    parts = np.array_split(longest_first, max(1, num_turns * num_ranks))
+    parts = np.array_split(_longest_first(rows, lengths), max(1, num_turns * num_ranks))
+    return _shared_out(parts, lengths, rank, num_ranks)
+
+
+def spread_tokens(rows: Int64, lengths: Int64, max_tokens: int, rank: int, num_ranks: int) -> list[Int64]:
+    """Rows over ranks in batches of at most `max_tokens` with their padding; one row may be more than that.
+
+    The same number of batches on every rank: where they do not divide, the last ones are empty.
+    """
+    longest_first = _longest_first(rows, lengths)
+    sizes = lengths[longest_first].tolist()
+    parts, start = [], 0
+    while start < len(sizes):
+        stop = start + max(1, max_tokens // max(1, sizes[start]))
+        parts.append(longest_first[start:stop])
+        start = stop
+    missing = -len(parts) % num_ranks
+    return _shared_out([*parts, *[longest_first[:0]] * missing], lengths, rank, num_ranks)
+
+
+def _longest_first(rows: Int64, lengths: Int64) -> Int64:
+    return rows[np.argsort(-lengths[rows], kind="stable")]
+
+
+def _shared_out(parts: list[Int64], lengths: Int64, rank: int, num_ranks: int) -> list[Int64]:
+    """Of every `num_ranks` parts the one for this rank."""
     loads = np.zeros(num_ranks)
     mine = []
-    for turn in range(num_turns):
+    for turn in range(len(parts) // num_ranks):
         together = parts[turn * num_ranks : (turn + 1) * num_ranks]
         # The rank with the least to do so far gets the longest rows of this turn.
         takers = np.argsort(loads, kind="stable")

@@ -11,6 +11,7 @@ from launcher.losses.cross_entropy_torch import (
     summed_cross_entropy,
 )
 from launcher.precision_torch import StepPrecision
+from launcher.step.packed import packed_inputs
 
 # Models that bend the head's logits afterwards: a loss on the head's own output would be wrong there.
 _LOGIT_CHANGES = ("final_logit_softcapping", "logit_scale", "logits_scaling")
@@ -19,8 +20,8 @@ _LOGIT_CHANGES = ("final_logit_softcapping", "logit_scale", "logits_scaling")
 class TrainModule(nn.Module):
     """A model, its task's loss and its precision.
 
-    `forward` returns (loss summed over targets, predictions): predictions are class ids [rows] while
-    evaluating a classifier, else an empty tensor.
+    `forward` returns (loss summed over targets, logits): logits are [rows, classes] while evaluating a
+    classifier, else an empty tensor.
     """
 
     def __init__(
@@ -56,24 +57,41 @@ class TrainModule(nn.Module):
         changed = any(getattr(base.config, key, None) not in (None, 1, 1.0) for key in _LOGIT_CHANGES)
         return type(head) is nn.Linear and not changed
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """`input_ids`, `attention_mask` [rows, length]; `labels` [rows] or [rows, length]."""
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor,
+        labels: Tensor,
+        position_ids: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """`input_ids`, `attention_mask` [rows, length]; `labels` [rows] or [rows, length].
+
+        `position_ids` [rows, length] are those of packed rows; absent, each row is one sample.
+        """
         with self.precision.autocast():
             if self.task == "classification":
                 return self._classify(input_ids, attention_mask, labels)
-            return self._next_token(input_ids, attention_mask, labels), labels.new_empty(0)
+            if position_ids is None:
+                inputs: dict[str, Tensor | None] = {"input_ids": input_ids, "attention_mask": attention_mask}
+            else:
+                inputs, labels = packed_inputs(input_ids, position_ids, labels, self.kernel())
+            return self._next_token(inputs, labels), labels.new_empty(0)
+
+    def kernel(self) -> str:
+        """The attention implementation in use."""
+        return str(getattr(self.base().config, "_attn_implementation", None) or "eager")
 
     def _classify(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         logits = self.model(input_ids=input_ids, attention_mask=attention_mask).logits
         loss = summed_cross_entropy(logits, labels)
-        return loss, labels.new_empty(0) if self.training else logits.argmax(-1)
+        return loss, logits.new_empty(0) if self.training else logits
 
-    def _next_token(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> Tensor:
+    def _next_token(self, inputs: dict[str, Tensor | None], labels: Tensor) -> Tensor:
         if self.chunk_bytes is None:
-            logits = self.model(input_ids=input_ids, attention_mask=attention_mask, use_cache=False).logits
+            logits = self.model(**inputs, use_cache=False).logits
             return shifted_cross_entropy(logits[:, -labels.shape[1] :], labels)  # not of virtual tokens
         base = self.base()
-        hidden = base.base_model(input_ids=input_ids, attention_mask=attention_mask, use_cache=False)[0]
+        hidden = base.base_model(**inputs, use_cache=False)[0]
         return chunked_cross_entropy(hidden, base.get_output_embeddings(), labels, self.chunk_bytes)
 
 

@@ -36,6 +36,7 @@ def _windows(job: Job) -> Generator[Window, None, None]:
         job.recipe.data.dataloader_num_workers,
         job.world.device.type == "cuda",
         job.recipe.data.pad_to_multiple_of,
+        job.recipe.data.micro_batch_tokens,
     )
 
 

@@ -11,6 +11,7 @@ from launcher.data.tokens import TokenStore
 from launcher.errors import Problem, TrainError
 from launcher.metrics.classification import scores
 from launcher.metrics.language import perplexity
+from launcher.metrics.windows import mean_of_windows, summed_loss
 from launcher.train.callbacks.callback import Callback, interval_due
 from launcher.train.job import Job
 
@@ -22,8 +23,7 @@ def evaluate(job: Job, store: TokenStore) -> dict[str, float]:
 
     Raises TrainError where the rows counted are not the rows there are: the metric would be wrong.
     """
-    loss, rows, predicted = _run(job, store)
-    gathered = job.world.gather((loss, rows, predicted))
+    gathered = job.world.gather(_run(job, store))
     seen = np.concatenate([part[1] for part in gathered])
     if len(np.unique(seen)) != len(store) or len(seen) != len(store):
         raise TrainError(_miscounted(len(seen), len(store)))
@@ -33,8 +33,19 @@ def evaluate(job: Job, store: TokenStore) -> dict[str, float]:
     if store.task == "causal_lm":
         return found | {"perplexity": perplexity(total, num_targets)}
     assert store.labels is not None
-    predictions = np.concatenate([part[2] for part in gathered])
-    return found | scores(predictions, store.labels[seen], len(job.label_names))
+    logits = np.concatenate([part[2] for part in gathered])
+    labels = store.labels[seen]
+    if store.sources is not None:
+        found["loss"], logits, labels = _by_row(logits, labels, store.sources[seen])
+    return found | scores(logits.argmax(-1), labels, len(job.label_names))
+
+
+def _by_row(logits: Any, labels: Any, sources: Any) -> tuple[float, Any, Any]:
+    """Mean loss, logits and labels of the rows that the windows were cut from."""
+    means = mean_of_windows(logits, sources)
+    of_row = np.zeros(len(means), dtype=labels.dtype)
+    of_row[sources] = labels
+    return summed_loss(means, of_row) / len(means), means, of_row
 
 
 def _run(job: Job, store: TokenStore) -> tuple[float, Any, Any]:
@@ -42,7 +53,7 @@ def _run(job: Job, store: TokenStore) -> tuple[float, Any, Any]:
     asked = options.per_device_eval_batch_size
     size = job.plan.step.micro_batch_size if asked == "auto" else asked
     total = torch.zeros((), dtype=torch.float64, device=job.world.device)
-    rows, predictions = [], []
+    rows, logits = [], []
     module = job.strategy.module
     module.eval()
     with torch.no_grad():
@@ -53,9 +64,9 @@ def _run(job: Job, store: TokenStore) -> tuple[float, Any, Any]:
             loss, found = module(**on_device)
             total += loss
             rows.append(ids)
-            predictions.append(found[: len(ids)])
+            logits.append(found[: len(ids)].float())
     module.train()
-    answers = torch.cat(predictions).cpu().numpy() if predictions else np.zeros(0, dtype=np.int64)
+    answers = torch.cat(logits).cpu().numpy() if logits else np.zeros((0, len(job.label_names)))
     return float(total), np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64), answers
 
 
