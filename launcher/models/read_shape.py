@@ -5,8 +5,8 @@ from typing import Any
 
 from launcher.errors import CannotTell, Problem
 from launcher.models.architectures.config_facts import ConfigFacts
-from launcher.models.architectures.defaults import DEFAULTS
-from launcher.models.architectures.table import READERS
+from launcher.models.architectures.defaults import defaults
+from launcher.models.architectures.table import READERS, REFUSED
 from launcher.models.shape import ModelShape
 from launcher.registry import load_attribute
 
@@ -21,9 +21,11 @@ def shape_of(config: Mapping[str, Any], *, task: str = "causal_lm", num_labels: 
     """
     assert task in ("causal_lm", "classification"), task
     model_type = config.get("model_type")
+    if model_type in REFUSED:
+        raise _refused(str(model_type))
     if not isinstance(model_type, str) or model_type not in READERS:
         raise _unknown(model_type)
-    facts = ConfigFacts(model_type=model_type, values=config, defaults=DEFAULTS[model_type])
+    facts = ConfigFacts(model_type=model_type, values=config, defaults=defaults(model_type))
     read: Callable[[ConfigFacts, str, int], ModelShape] = load_attribute(READERS[model_type])
     return read(facts, task, num_labels)
 
@@ -31,6 +33,17 @@ def shape_of(config: Mapping[str, Any], *, task: str = "causal_lm", num_labels: 
 def known_types() -> list[str]:
     """Every `model_type` whose shape can be read."""
     return sorted(READERS)
+
+
+def _refused(model_type: str) -> CannotTell:
+    return CannotTell(
+        Problem(
+            where="config.json: model_type",
+            what=f"a {model_type} model {REFUSED[model_type]}: its memory is not computed here",
+            right=f"a dense model of one of: {', '.join(known_types())}; or {_TRACE}",
+            type="--trace",
+        )
+    )
 
 
 def _unknown(model_type: Any) -> CannotTell:

@@ -7,6 +7,7 @@ and the embeddings' own width.
 from dataclasses import dataclass
 from typing import Literal
 
+from launcher.errors import CannotTell, Problem
 from launcher.models.architectures.config_facts import ConfigFacts
 from launcher.models.shape import LinearShape, ModelShape
 
@@ -40,6 +41,19 @@ TRAITS = {
 def linear_params(in_features: int, out_features: int) -> int:
     """Elements of a linear layer with a bias."""
     return in_features * out_features + out_features
+
+
+def refuse_language_model(facts: ConfigFacts, task: str) -> None:
+    """Raise CannotTell where `task` is one that this encoder has no head for."""
+    if task != "classification":
+        raise CannotTell(
+            Problem(
+                where="task",
+                what=f"{facts.model_type} is an encoder without a causal language model",
+                right="classification, or a decoder for causal_lm",
+                type="task=classification",
+            )
+        )
 
 
 def _linears(hidden: int, inner: int) -> tuple[LinearShape, ...]:
