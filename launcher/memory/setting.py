@@ -39,6 +39,17 @@ class Setting:
     `weights_dtype` is the type that frozen (or all) weights are held in, `trainable_dtype` that of what is
     trained; `precision` is autocast's type (`fp32`: none), `pure`: no autocast, compute in the weights'
     type. `sharding_kind` names how parameters are divided: fsdp1 and fsdp2 gather a block at a time.
+    Full training whose `weights_dtype` is half and `trainable_dtype` float32 keeps separate masters.
+
+    What differs between harnesses; the defaults are this launcher's own step:
+    `save_gathers`: a save materialises the whole state on the card; `output_held`: the caller keeps the
+    model's output alive while backward runs, as the Trainer does; `logits_upcast`: the loss works on an
+    fp32 copy; `fused_norm`: one kernel for norm and rotation, which saves its half-precision input;
+    `repeats_kv`: key and value are copied to every query head; `reentrant`: the older checkpointing;
+    `optimizer_in_backward`: a gradient is used up as it comes; `gradients_kept`: they stay between steps;
+    `adapters_apart`: FSDP1 wraps adapters on their own; `gathered_dtype`: the type that FSDP gathers in
+    (empty: the weights'); `lean_optimizer_states`: moments in the weights' type; `context_bytes`: of the
+    driver and its libraries (0: the default of `reserved`).
     """
 
     shape: ModelShape
@@ -70,3 +81,18 @@ class Setting:
     eval_batch: int = 0
     num_workers: int = 0
     variable_length: bool = False
+    save_gathers: bool = False
+    output_held: bool = False
+    logits_upcast: bool = True
+    fused_norm: bool = False
+    repeats_kv: bool = False
+    reentrant: bool = False
+    compiled: bool = False
+    optimizer_in_backward: bool = False
+    offload_activations: bool = False
+    gradients_kept: bool = False
+    ddp_bucket_view: bool = True
+    adapters_apart: bool = True
+    gathered_dtype: Literal["", "float32", "bfloat16", "float16"] = ""
+    lean_optimizer_states: bool = False
+    context_bytes: int = 0

@@ -1,0 +1,205 @@
+"""The closed-form estimate: per rank and phase, one line a term. No torch, about a tenth of a millisecond."""
+
+from launcher.memory.activations import Block, block_of
+from launcher.memory.breakdown import PHASES, Breakdown, Phase, Standing, Term
+from launcher.memory.gathered import (
+    bucket_terms,
+    gathered_terms,
+    retained_stream_bytes,
+    save_terms,
+    whole_gradient_terms,
+)
+from launcher.memory.logits import evaluation_terms, loss_terms
+from launcher.memory.reserved import context_bytes, reserved_range
+from launcher.memory.setting import Setting
+from launcher.memory.sizes import Sizes, ranks_of, sizes_of
+from launcher.memory.states import gradient_bytes, gradient_width, state_terms, step_terms
+from launcher.memory.weights import weight_terms
+
+
+def estimate(setting: Setting) -> Breakdown:
+    """Every phase of one rank; the peak is their maximum. Raises nothing: any setting has an answer."""
+    sizes = sizes_of(setting)
+    block = block_of(setting, sizes)
+    weights = weight_terms(setting, sizes)
+    held = weights + state_terms(setting, sizes)
+    makers = {
+        "load": lambda: weights,
+        "forward": lambda: held + _forward(setting, sizes, block),
+        "backward": lambda: held + _backward(setting, sizes, block),
+        "optimizer": lambda: held + _optimizer(setting, sizes),
+        "evaluate": lambda: held + _evaluate(setting, sizes, block),
+        "save": lambda: held + save_terms(setting, sizes),
+    }
+    phases = tuple(Phase(name=name, terms=tuple(makers[name]())) for name in PHASES)
+    peak = max(phase.num_bytes for phase in phases)
+    low, high = reserved_range(setting, peak, _short_lived(setting, sizes, block))
+    context = context_bytes(setting)
+    return Breakdown(
+        phases=phases,
+        reserved_bytes=(low, high),
+        process_bytes=(low + context, high + context),
+        standing=Standing(kind="derived"),
+    )
+
+
+def _short_lived(setting: Setting, sizes: Sizes, block: Block) -> int:
+    logits = sum(term.num_bytes for term in loss_terms(setting, sizes) if term.name == "logits and loss")
+    return max(logits, int(block.backward_per_token * sizes.tokens))
+
+
+def _term(name: str, num_bytes: float, formula: str) -> list[Term]:
+    return [Term(name=name, num_bytes=int(num_bytes), formula=formula)] if num_bytes >= 1 else []
+
+
+def _checkpoints(setting: Setting, sizes: Sizes, *, blocks: int) -> list[Term]:
+    """The blocks' inputs, which full checkpointing keeps."""
+    if setting.checkpointing == "none" or setting.offload_activations:
+        return []
+    width = sizes.residual_bytes * setting.shape.hidden_size
+    return _term("checkpoints", blocks * width * sizes.tokens, f"{blocks} x {width} T")
+
+
+def _saved(setting: Setting, sizes: Sizes, block: Block, *, blocks: int) -> list[Term]:
+    """What all blocks save without checkpointing, a line a kind."""
+    if setting.checkpointing != "none":
+        return []
+    return [
+        term
+        for line in block.saved
+        for term in _term(line.name, blocks * line.per_token * sizes.tokens, f"{line.formula}, {blocks} x T")
+    ]
+
+
+def _kept_gradients(setting: Setting, sizes: Sizes) -> list[Term]:
+    """Gradients that are there before the backward pass: earlier micro batches', or kept between steps."""
+    if setting.accumulation_steps > 1 or setting.gradients_kept or _are_in_ddp_buckets(setting):
+        return _gradients(setting, sizes)
+    return []
+
+
+def _are_in_ddp_buckets(setting: Setting) -> bool:
+    """DDP builds its buckets at the start; gradients that are views of them exist from then on."""
+    return setting.sharding_kind == "none" and setting.num_ranks > 1 and setting.ddp_bucket_view
+
+
+def _gradients(setting: Setting, sizes: Sizes) -> list[Term]:
+    if setting.sharding.offload_optimizer and setting.sharding_kind != "none":
+        return []
+    return _term("gradients", gradient_bytes(setting, sizes), "p x dtype / ranks")
+
+
+def _cast_cache(setting: Setting, sizes: Sizes) -> list[Term]:
+    """Half copies of trained fp32 matrices: autocast keeps them until its context ends (the forward pass)."""
+    if setting.pure or setting.precision == "fp32" or not _autocast_copies(setting, sizes):
+        return []
+    linear = setting.shape.num_layers * sizes.block_linear if sizes.trains_base else sizes.trained
+    return _term("autocast weight copies", sizes.compute_bytes * linear, "c x trained matrices")
+
+
+def _autocast_copies(setting: Setting, sizes: Sizes) -> bool:
+    if setting.sharding_kind == "fsdp1" or setting.gathered_dtype in ("bfloat16", "float16"):
+        return False
+    return sizes.trained_bytes == 4 and not sizes.has_masters
+
+
+def _forward(setting: Setting, sizes: Sizes, block: Block) -> list[Term]:
+    """The end of the forward pass: everything saved, and the loss."""
+    layers = setting.shape.num_layers
+    return [
+        *_kept_gradients(setting, sizes),
+        *_checkpoints(setting, sizes, blocks=layers),
+        *_saved(setting, sizes, block, blocks=layers),
+        *loss_terms(setting, sizes),
+        *_cast_cache(setting, sizes),
+        *gathered_terms(setting, sizes, "forward"),
+        *_exchange(setting, sizes),
+    ]
+
+
+def _exchange(setting: Setting, sizes: Sizes) -> list[Term]:
+    return bucket_terms(setting, sizes)
+
+
+def _backward(setting: Setting, sizes: Sizes, block: Block) -> list[Term]:
+    """The worse of two moments: the last block's backward pass (nothing freed) and the first's."""
+    layers = setting.shape.num_layers
+    first = _backward_at(setting, sizes, block, behind=layers - 1, done=0)
+    last = _backward_at(setting, sizes, block, behind=0, done=layers)
+    return max(first, last, key=lambda terms: sum(term.num_bytes for term in terms))
+
+
+def _backward_at(setting: Setting, sizes: Sizes, block: Block, *, behind: int, done: int) -> list[Term]:
+    """With `behind` blocks still to come and the gradients of `done` blocks there."""
+    layers = setting.shape.num_layers
+    extra = retained_stream_bytes(setting, sizes)
+    kept = _kept_gradients(setting, sizes)
+    grown = gradient_bytes(setting, sizes) * done // layers
+    at_work = [
+        term
+        for line in block.backward
+        for term in _term(f"block: {line.name}", line.per_token * sizes.tokens, line.formula)
+    ]
+    return [
+        *(
+            kept
+            or _term("gradients", 0 if setting.sharding.offload_optimizer else grown, "of finished blocks")
+        ),
+        *_checkpoints(setting, sizes, blocks=behind + 1),
+        *_saved(setting, sizes, block, blocks=behind),
+        *at_work,
+        *_term("retained stream gradients", extra, "one a block: frozen weights under FSDP1"),
+        *_dequantised(setting, sizes),
+        *_block_casts(setting, sizes, behind=behind),
+        *gathered_terms(setting, sizes, "backward"),
+        *whole_gradient_terms(setting, sizes),
+        *_exchange(setting, sizes),
+    ]
+
+
+def _dequantised(setting: Setting, sizes: Sizes) -> list[Term]:
+    """bitsandbytes expands a matrix to the compute type for each product."""
+    if setting.quantisation not in ("nf4", "fp4"):
+        return []
+    largest = max((x.in_features * x.out_features for x in setting.shape.linears), default=0)
+    return _term("dequantised matrix", largest * sizes.compute_bytes, "largest matrix x c")
+
+
+def _block_casts(setting: Setting, sizes: Sizes, *, behind: int) -> list[Term]:
+    """Half copies that saved products still hold: of all blocks without checkpointing, else of one."""
+    if setting.pure or setting.precision == "fp32" or not _autocast_copies(setting, sizes):
+        return []
+    if not sizes.trains_base:
+        return []
+    blocks = behind + 1 if setting.checkpointing == "none" else 1
+    return _term("autocast weight copies", blocks * sizes.block_linear * sizes.compute_bytes, "c x matrices")
+
+
+def _optimizer(setting: Setting, sizes: Sizes) -> list[Term]:
+    return [*_gradients(setting, sizes), *step_terms(setting, sizes), *_exchange(setting, sizes)]
+
+
+def _evaluate(setting: Setting, sizes: Sizes, block: Block) -> list[Term]:
+    """One batch without gradients: a block's own tensors, the logits, whole units."""
+    rows = (setting.eval_batch or setting.micro_batch) * setting.seq_len
+    shape = setting.shape
+    width = sizes.compute_bytes * (2 * shape.intermediate_size + shape.hidden_size)
+    width += 2 * sizes.residual_bytes * shape.hidden_size
+    kept = _kept_gradients(setting, sizes) if setting.gradients_kept or _are_in_ddp_buckets(setting) else []
+    return [
+        *kept,
+        *_term("block at work", width * rows, "2 c f + c h + 2 r h"),
+        *evaluation_terms(setting, sizes),
+        *_cast_cache(setting, sizes),
+        *gathered_terms(setting, sizes, "forward"),
+    ]
+
+
+def gradient_element_bytes(setting: Setting) -> int:
+    """Bytes of one gradient element."""
+    return gradient_width(setting, sizes_of(setting))
+
+
+def rank_count(setting: Setting) -> int:
+    """Ranks that share the work."""
+    return ranks_of(setting)

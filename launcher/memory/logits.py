@@ -1,0 +1,92 @@
+"""Logits and loss: bytes at the end of the forward pass and the start of the backward pass."""
+
+from launcher.memory.breakdown import Term
+from launcher.memory.setting import Setting
+from launcher.memory.sizes import Sizes
+
+
+def loss_terms(setting: Setting, sizes: Sizes) -> list[Term]:
+    """Everything between the last block and the loss, by implementation. Classification heads: nothing.
+
+    plain: log-softmax's fp32 result, the gradient handed to it and its own gradient (3 x 4 bytes), or the
+    logits, their fp32 copy and the result in the forward pass (the same 12); 2 more where the caller
+    still holds half-precision logits, 4 where it holds fp32 ones. Measured 14V (Mistral-7B: 734,724 a token
+    = 2Lh + 14V + 6h + 4) and 16V (kbit-prepared on a T4). fused on materialised logits: measured 8V
+    (Llama-3-8B 1,304,494 = 2Lh + 8V + 4h): half logits, an fp32 pass, half gradients.
+    """
+    if setting.shape.task != "causal_lm":
+        return _classifier(setting, sizes)
+    tokens, vocabulary = sizes.tokens, setting.shape.vocab_size
+    terms = [_final_norm(setting, sizes)]
+    if setting.loss == "plain":
+        width = _plain_width(setting, sizes)
+        terms.append(_term("logits and loss", width * vocabulary * tokens, f"{width} V T"))
+    elif setting.loss == "fused":
+        width = 4 * sizes.compute_bytes
+        terms.append(_term("logits and loss", width * vocabulary * tokens, f"{width} V T"))
+    else:
+        terms += _chunked(setting, sizes)
+    return terms
+
+
+def _term(name: str, num_bytes: float, formula: str) -> Term:
+    return Term(name=name, num_bytes=int(num_bytes), formula=formula)
+
+
+def logit_bytes(setting: Setting, sizes: Sizes) -> int:
+    """Bytes of one logit as the head gives it: fp32 only where an fp32 head computes without autocast."""
+    if setting.kbit_upcast and setting.precision == "fp16":
+        return 4
+    return sizes.compute_bytes
+
+
+def _plain_width(setting: Setting, sizes: Sizes) -> int:
+    logit = logit_bytes(setting, sizes)
+    inside = 12 if setting.logits_upcast or logit == 4 else 3 * logit
+    return inside + (logit if setting.output_held else 0)
+
+
+def _final_norm(setting: Setting, sizes: Sizes) -> Term:
+    """The last norm's fp32 copy (or input) and its output, which the head reads."""
+    h = setting.shape.hidden_size
+    width = 4 if setting.shape.norm == "rms" and not setting.fused_norm else sizes.residual_bytes
+    total = width + sizes.compute_bytes
+    return _term("last hidden state", total * h * sizes.tokens, f"{total} h T")
+
+
+def _chunked(setting: Setting, sizes: Sizes) -> list[Term]:
+    """One chunk's logits at a time: fp32, a half copy; gradients of hidden state and head at once.
+
+    losses/cross_entropy_torch.py keeps the hidden state's gradient, and the head's in fp32 where it trains.
+    Liger's fused linear loss cuts T tokens into about V/h chunks, so a chunk holds about h T logits.
+    """
+    vocabulary, h = setting.shape.vocab_size, setting.shape.hidden_size
+    rows = setting.loss_chunk_tokens or max(1, sizes.tokens * h // vocabulary)
+    rows = min(rows, sizes.tokens)
+    wide = 4 + sizes.compute_bytes
+    terms = [_term("logits and loss", wide * vocabulary * rows, f"{wide} V x {rows} tokens")]
+    terms.append(_term("hidden gradient", sizes.compute_bytes * h * sizes.tokens, "c h T"))
+    if sizes.trains_base:
+        head = vocabulary * h
+        width = 4 if setting.loss == "chunked" else sizes.compute_bytes
+        terms.append(_term("head gradient", width * head, f"{width} V h"))
+    return terms
+
+
+def _classifier(setting: Setting, sizes: Sizes) -> list[Term]:
+    if setting.shape.is_decoder:
+        return [_final_norm(setting, sizes)]
+    return []
+
+
+def evaluation_terms(setting: Setting, sizes: Sizes) -> list[Term]:
+    """Logits of one evaluation batch, reduced at once: half, and their fp32 copy with its softmax."""
+    if setting.shape.task != "causal_lm":
+        return []
+    rows = (setting.eval_batch or setting.micro_batch) * setting.seq_len
+    vocabulary = setting.shape.vocab_size
+    if setting.loss in ("chunked", "linear_fused"):
+        rows = min(rows, setting.loss_chunk_tokens or max(1, rows * setting.shape.hidden_size // vocabulary))
+        return [_term("evaluation logits", (4 + sizes.compute_bytes) * vocabulary * rows, "6 V x chunk")]
+    width = 8 + logit_bytes(setting, sizes)
+    return [_term("evaluation logits", width * vocabulary * rows, f"{width} V T")]

@@ -1,0 +1,84 @@
+"""How many elements of each kind one rank holds, and how many bytes an element takes."""
+
+from dataclasses import dataclass
+
+from launcher.memory.setting import Setting
+
+BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+COMPUTE_BYTES = {"fp32": 4, "bf16": 2, "fp16": 2}
+# torch's caching allocator rounds every block up to this many bytes (c10/cuda/CUDACachingAllocator.h).
+ALLOCATION_BYTES = 512
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """Elements of the whole model, and the byte widths that a setting computes with.
+
+    `block_linear`: quantisable weights of one block; `residual_bytes`: an element of the stream between
+    blocks; `compute_bytes`: an element of a matrix product; `weight_bytes`, `trained_bytes`: as held.
+    """
+
+    trained: int
+    frozen: int
+    block: int
+    block_linear: int
+    root: int
+    weight_bytes: int
+    trained_bytes: int
+    compute_bytes: int
+    residual_bytes: int
+    tokens: int
+
+    @property
+    def trains_base(self) -> bool:
+        """Whether the model's own weights train."""
+        return self.frozen == 0
+
+    @property
+    def has_masters(self) -> bool:
+        """Whether trained weights exist twice: in the compute type, and in fp32 for the optimizer."""
+        return self.trains_base and self.trained_bytes > self.weight_bytes
+
+
+def sizes_of(setting: Setting) -> Sizes:
+    """Read off the shape and the setting."""
+    shape = setting.shape
+    weight_bytes = BYTES[setting.weights_dtype]
+    pure = setting.pure or setting.precision == "fp32"
+    compute_bytes = weight_bytes if setting.pure else COMPUTE_BYTES[setting.precision]
+    adapter = setting.adapter
+    block_linear = sum(linear.in_features * linear.out_features for linear in shape.linears)
+    return Sizes(
+        trained=shape.num_params if adapter is None else adapter.num_params + adapter.head_copy_params,
+        frozen=0 if adapter is None else shape.num_params,
+        block=shape.block_params,
+        block_linear=block_linear,
+        root=shape.root_params,
+        weight_bytes=weight_bytes,
+        trained_bytes=BYTES[setting.trainable_dtype],
+        compute_bytes=compute_bytes,
+        residual_bytes=_residual_bytes(setting, weight_bytes, pure),
+        tokens=setting.micro_batch * setting.seq_len,
+    )
+
+
+def _residual_bytes(setting: Setting, weight_bytes: int, pure: bool) -> int:
+    """The stream starts in the embedding's type; autocast's layer norm and fp32 norms make it fp32.
+
+    Autocast runs layer_norm in fp32 (torch.amp's op list), so the stream of models with it is fp32; an
+    RMS norm returns its input's type. kbit preparation holds everything unquantised in fp32. FSDP's mixed
+    precision casts the gathered weights, and with them the stream.
+    """
+    if setting.sharding_kind == "fsdp1" or setting.gathered_dtype:
+        gathered = BYTES[setting.gathered_dtype] if setting.gathered_dtype else weight_bytes
+        return min(gathered, COMPUTE_BYTES[setting.precision]) if not setting.pure else gathered
+    if setting.kbit_upcast:
+        return 4
+    if not pure and setting.shape.norm == "layer":
+        return 4
+    return weight_bytes
+
+
+def ranks_of(setting: Setting) -> int:
+    """Over how many ranks a sharded tensor is divided."""
+    return max(1, setting.num_ranks)
