@@ -17,12 +17,14 @@ class Turn:
     """One message of a conversation. `trained`: what the file says of it; None: the recipe decides.
 
     `calls`: the tools that an assistant calls, as chat templates take them: ({"name", "arguments"}, ...).
+    `reasoning`: what was thought before the text.
     """
 
     role: Speaks
     text: str
     trained: bool | None = None
     calls: tuple[dict[str, object], ...] = ()
+    reasoning: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +49,7 @@ class Examples:
     `labels`: class ids int64[rows]; multi-label 0/1 float32[rows, classes]; regression float32[rows].
     `turns`: conversations, with `tools` (JSON text, "" for none) a row.
     `utterances` (int64[rows]): where each row stands in `dialogues`.
+    `files`: the file of each row, where `path` is a folder or a pattern.
     """
 
     layout: str
@@ -58,6 +61,7 @@ class Examples:
     tools: list[str] | None = None
     dialogues: Dialogues | None = None
     utterances: Int64 | None = None
+    files: list[Path] | None = None
 
     def __len__(self) -> int:
         """Rows."""
@@ -75,7 +79,12 @@ class Examples:
             turns=None if self.turns is None else [self.turns[row] for row in chosen],
             tools=None if self.tools is None else [self.tools[row] for row in chosen],
             utterances=None if self.utterances is None else self.utterances[index],
+            files=None if self.files is None else [self.files[row] for row in chosen],
         )
+
+    def where(self, row: int) -> str:
+        """`file:line` of a row."""
+        return f"{self.path if self.files is None else self.files[row]}:{self.lines[row]}"
 
     def dialogue_of(self, row: int) -> tuple[int, int]:
         """(dialogue number, how many of its utterances come before this row's)."""

@@ -1,19 +1,27 @@
 """What a layout is: the roles that a row's columns play, and where the layouts are registered."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from launcher.registry import Registry
+
+Kind = Literal["text", "label", "turns", "key"]
+Labels = Literal["class", "set", "number"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Role:
-    """What a column is for. `aliases` are the column names that it is known by, in lower case."""
+    """What a column is for. `aliases` are the column names that it is known by, in lower case.
+
+    `accepts` looks at a value where the column's name alone does not tell (None: any value will do).
+    """
 
     name: str
     aliases: tuple[str, ...] = ()
     required: bool = True
-    kind: Literal["text", "label"] = "text"
+    kind: Kind = "text"
+    accepts: Callable[[Any], bool] | None = None
 
     def columns_in(self, columns: tuple[str, ...]) -> list[str]:
         """The columns that may play this role: the one of its own name, else those of its aliases."""
@@ -27,6 +35,7 @@ class Layout:
 
     `blank_separates`: blank rows of a text file are borders between documents, not missing texts.
     `complete` names groups of roles of which at least one must hold a text.
+    `labels`: what the role of kind label holds: one class, a set of classes, or a number.
     """
 
     name: str
@@ -35,10 +44,20 @@ class Layout:
     roles: tuple[Role, ...]
     complete: tuple[tuple[str, ...], ...]
     blank_separates: bool = False
+    labels: Labels = "class"
 
     def role(self, name: str) -> Role | None:
         """The role of that name."""
         return next((role for role in self.roles if role.name == name), None)
+
+    def of_kind(self, kind: Kind) -> list[Role]:
+        """The roles of a kind."""
+        return [role for role in self.roles if role.kind == kind]
+
+    @property
+    def needed(self) -> set[str]:
+        """The names of the roles that a row must have."""
+        return {role.name for role in self.roles if role.required}
 
 
 LAYOUTS: Registry[Layout] = Registry("data layout", "launcher.data.layouts")

@@ -64,7 +64,7 @@ class DataOptions(Options):
     )
     drop_duplicates: bool = Field(False, description="Leave out repeated rows (same texts and label).")
     max_leaked_fraction: float = Field(
-        0.01,
+        0.05,
         ge=0,
         le=1,
         description="Share of evaluation rows whose text (20 characters or more) may also be trained on.",

@@ -1,41 +1,73 @@
-"""A data file to a table: the suffix chooses the format."""
+"""From what `train_file` names to a table: its kind and its ending choose the reader."""
 
 from pathlib import Path
 
-from launcher.data.format import FORMATS, Format
+from launcher.data.format import FORMATS, Format, endings, format_of
+from launcher.data.hub import load_hub, load_saved
+from launcher.data.many_files import read_many
+from launcher.data.place import kind_of
+from launcher.data.reading import DEFAULT, Reading
+from launcher.data.repair import count_controls, repair
 from launcher.data.table import Table
-from launcher.data.text_file import read_text
-from launcher.errors import DataError, Problem
+from launcher.data.text_file import missing, read_text
+from launcher.errors import BadValue, DataError, Problem
+from launcher.registry import nearest
 
 
-def read_rows(path: Path, *, key: str = "data.train_file", source: str | None = None) -> Table:
-    """All rows of a file. Raises DataError for a file that is missing, empty, or not what its name says.
+def read_rows(path: Path, reading: Reading = DEFAULT) -> Table:
+    """All rows, C1 controls repaired unless switched off.
 
-    `key` is the recipe's key that names the file, `source` where to get it: both for the message.
+    Raises DataError for what is missing, empty, or not what its name says, BadValue for unknown settings.
     """
-    text = read_text(path, key=key, source=source)
-    table = _format_of(path).read(text, path)
+    table = _read(path, reading)
     if not table.rows:
         raise DataError(
             Problem(
                 where=str(path),
                 what="the file has column names but no rows" if table.columns else "the file has no rows",
                 right="at least one row of data",
-                type=f"{key}=FILE",
+                type=f"{reading.key}=FILE",
             )
         )
-    return table
+    if reading.repair_c1:
+        return repair(table)
+    left = count_controls(table)
+    return table.said(f"{path.name}: {left:,} C1 control characters are left as they are") if left else table
 
 
-def _format_of(path: Path) -> Format:
-    known = {suffix: piece for piece in FORMATS for suffix in piece.suffixes}
-    if path.suffix.lower() in known:
-        return known[path.suffix.lower()]
-    raise DataError(
+def _read(path: Path, reading: Reading) -> Table:
+    kind = kind_of(path)
+    if kind == "hub":
+        return load_hub(path, reading)
+    if kind == "saved":
+        return load_saved(path, reading)
+    return read_many(path, reading, read_file) if kind == "many" else read_file(path, reading)
+
+
+def read_file(path: Path, reading: Reading) -> Table:
+    """The rows of one file, as they stand there."""
+    known = _format(path, reading.format)
+    if known.load is not None:
+        if not path.is_file():
+            raise DataError(missing(path, reading.key, reading.source))
+        return known.load(path, reading)
+    assert known.read is not None, "a format reads text or loads a file"
+    decoded = read_text(path, reading)
+    return known.read(decoded.text, path, reading).said(*decoded.notices)
+
+
+def _format(path: Path, name: str) -> Format:
+    if name != "auto":
+        return FORMATS.get(name, where="data.format")
+    found = format_of(path)
+    if found is not None:
+        return found
+    suffix = path.suffix
+    raise (DataError if path.exists() or suffix else BadValue)(
         Problem(
             where=str(path),
-            what=f"the suffix '{path.suffix}' is not a known data format",
-            right=f"a file that ends in one of: {', '.join(known)}",
-            type=f"the file's real suffix, such as {path.stem}.csv",
+            what=f"the suffix '{suffix}' is not a known data format",
+            right=f"a file that ends in one of: {', '.join(endings())}, or these with .gz or .zst",
+            type=f"data.format={nearest(suffix, FORMATS.names()) or 'csv'}, or the file's real suffix",
         )
     )

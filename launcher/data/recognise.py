@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from launcher.data.layout import LAYOUTS, Layout
+from launcher.data.columns import is_made
+from launcher.data.layout import LAYOUTS, Layout, Role
 from launcher.data.options import DataOptions
 from launcher.data.table import Table
 from launcher.errors import DataError, Problem
@@ -12,15 +14,18 @@ from launcher.registry import nearest
 
 @dataclass(frozen=True, kw_only=True)
 class Recognised:
-    """A layout and the column of each of its roles."""
+    """A layout and the column of each of its roles. `passed_over`: layouts that it is more than."""
 
     layout: Layout
     columns: dict[str, str]
+    passed_over: tuple[str, ...] = ()
 
     def said(self, table: Table) -> str:
         """What was recognised, for the person."""
         pairs = ", ".join(f"{role} = '{column}'" for role, column in self.columns.items())
-        return f"{table.path.name}: {len(table.rows):,} rows, layout {self.layout.name} ({pairs})"
+        said = f"{table.path.name}: {len(table.rows):,} rows, layout {self.layout.name} ({pairs})"
+        others = " or ".join(f"data.layout={name}" for name in self.passed_over)
+        return said + (f"; {others} leaves the other columns aside" if others else "")
 
 
 def recognise(table: Table, options: DataOptions, task: str) -> Recognised:
@@ -31,14 +36,17 @@ def recognise(table: Table, options: DataOptions, task: str) -> Recognised:
     fitting = [layout for layout in candidates if _fits(layout, found[layout.name])]
     if not fitting:
         raise DataError(_none_fits(table, candidates, found))
-    if len(fitting) > 1:
-        raise DataError(_many_fit(table, fitting))
-    return _only(fitting[0], found[fitting[0].name], table)
+    fullest = [layout for layout in fitting if not any(layout.needed < other.needed for other in fitting)]
+    if len(fullest) > 1:
+        raise DataError(_many_fit(table, fullest))
+    passed_over = tuple(layout.name for layout in fitting if layout is not fullest[0])
+    return _only(fullest[0], found[fullest[0].name], table, passed_over)
 
 
 def apply(recognised: Recognised, table: Table) -> Recognised:
     """The same layout for the evaluation file. Raises DataError where it lacks one of the columns."""
-    missing = [column for column in recognised.columns.values() if column not in table.columns]
+    needed = {role: column for role, column in recognised.columns.items() if role in recognised.layout.needed}
+    missing = [name for name in needed.values() if name not in table.columns and not is_made(name, table)]
     if missing:
         raise DataError(
             Problem(
@@ -76,7 +84,7 @@ def _candidates(options: DataOptions, task: str) -> list[Layout]:
 
 def _check_columns(table: Table, asked: Mapping[str, str]) -> None:
     for role, column in asked.items():
-        if column not in table.columns:
+        if column not in table.columns and not is_made(column, table):
             lowered = {name.lower(): name for name in table.columns}
             close = nearest(column, lowered)
             raise DataError(
@@ -103,16 +111,30 @@ def _resolve(layout: Layout, table: Table, asked: Mapping[str, str]) -> dict[str
     taken = set(asked.values())
     free = tuple(column for column in table.columns if column not in taken)
     return {
-        role.name: [asked[role.name]] if role.name in asked else role.columns_in(free)
+        role.name: [asked[role.name]] if role.name in asked else _known(role, free, table)
         for role in layout.roles
     }
+
+
+def _known(role: Role, free: tuple[str, ...], table: Table) -> list[str]:
+    """The columns that play a role by their name and, where that tells too little, their first value."""
+    named = role.columns_in(free)
+    if role.accepts is None:
+        return named
+    return [column for column in named if role.accepts(_first_value(table, column))]
+
+
+def _first_value(table: Table, column: str) -> Any:
+    return next((row[column] for row in table.rows if row.get(column) is not None), None)
 
 
 def _fits(layout: Layout, found: Mapping[str, list[str]]) -> bool:
     return all(found[role.name] for role in layout.roles if role.required)
 
 
-def _only(layout: Layout, found: Mapping[str, list[str]], table: Table) -> Recognised:
+def _only(
+    layout: Layout, found: Mapping[str, list[str]], table: Table, passed_over: tuple[str, ...]
+) -> Recognised:
     for role, columns in found.items():
         if len(columns) > 1:
             raise DataError(
@@ -123,7 +145,16 @@ def _only(layout: Layout, found: Mapping[str, list[str]], table: Table) -> Recog
                     type=" or ".join(_typed(layout, {**_first(found), role: column}) for column in columns),
                 )
             )
-    return Recognised(layout=layout, columns=_first(found))
+    return Recognised(layout=layout, columns=_whole_keys(_first(found), table), passed_over=passed_over)
+
+
+def _whole_keys(columns: dict[str, str], table: Table) -> dict[str, str]:
+    """EmoryNLP's Scene_ID begins anew in each episode: season and episode belong to the dialogue's id."""
+    column = columns.get("dialogue", "")
+    around = [each for each in table.columns if each.lower() in ("season", "episode")]
+    if column.lower() == "scene_id" and len(around) == 2:
+        return {**columns, "dialogue": "+".join([*around, column])}
+    return columns
 
 
 def _first(found: Mapping[str, list[str]]) -> dict[str, str]:
@@ -138,7 +169,11 @@ def _typed(layout: Layout, columns: Mapping[str, str]) -> str:
 def _none_fits(
     table: Table, candidates: list[Layout], found: Mapping[str, Mapping[str, list[str]]]
 ) -> Problem:
-    nearest_layout = max(candidates, key=lambda layout: len(_first(found[layout.name])))
+    def lacks(layout: Layout) -> tuple[int, int]:
+        has = _first(found[layout.name])
+        return len(layout.needed - set(has)), -len(has)
+
+    nearest_layout = min(candidates, key=lacks)
     needed = [role.name for role in nearest_layout.roles if role.required]
     columns = {role: (found[nearest_layout.name][role] or ["COLUMN"])[0] for role in needed}
     missing = [role for role in needed if not found[nearest_layout.name][role]]

@@ -5,15 +5,20 @@ from pathlib import Path
 
 import numpy as np
 
+from launcher.data.balance import balanced_weights, class_counts, imbalance
+from launcher.data.duplicates import check_leaks, contradicted, distinct, num_repeated
 from launcher.data.examples import Examples
 from launcher.data.fill import Filler
-from launcher.data.labels import LabelMap, learn_labels
+from launcher.data.label_sets import learn_sets
+from launcher.data.labels import learn_labels
+from launcher.data.number_labels import learn_numbers
 from launcher.data.options import DataOptions
+from launcher.data.place import kind_of
 from launcher.data.ragged import Int64
 from launcher.data.read import read_rows
-from launcher.data.recognise import Recognised, apply, recognise
-from launcher.data.table import Table
-from launcher.data.texts import Texts, complete_rows, documents, texts_of
+from launcher.data.reading import Reading
+from launcher.data.recognise import apply, recognise
+from launcher.data.rows import Learned, Rows
 from launcher.errors import DataError, Problem
 
 # Streams of the seed that no epoch number can be: see RowOrder.
@@ -22,89 +27,111 @@ _HELD_OUT, _TRAIN_DRAW, _EVAL_DRAW = 2**31 + 1, 2**31 + 2, 2**31 + 3
 
 @dataclass(frozen=True, kw_only=True)
 class Splits:
-    """Training rows, held-out rows if there are any, and what was found out on the way."""
+    """Training rows, held-out rows if there are any, and what was found out on the way.
+
+    `label_names`: classes by id, or the one column of a regression. `class_weights` by class id, where
+    the recipe asks for them.
+    """
 
     train: Examples
     evaluation: Examples | None
     layout: str
     label_names: tuple[str, ...]
     notices: tuple[str, ...]
+    columns: tuple[str, ...] = ()
+    roles: dict[str, str] | None = None
+    class_weights: tuple[float, ...] | None = None
 
 
 def read_splits(
     options: DataOptions, train_path: Path, eval_path: Path | None, task: str, seed: int
 ) -> Splits:
     """Read, recognise, check and divide the data. Raises DataError for what cannot be trained on."""
-    filler = Filler(options.fill)
-    table = read_rows(train_path, source=options.source)
+    filler, reading = Filler(options.fill), Reading.of(options)
+    table = read_rows(train_path, reading)
     recognised = recognise(table, options, task)
-    train = _Rows.of(table, recognised, filler)
+    train = Rows.of(table, recognised, filler, options)
     labels, said = _learn(train, options)
     notices = [*table.notices, recognised.said(table), *train.notices, *said]
     held_out = None
+    eval_path = eval_path or _other_split(train_path, options)
     if eval_path is not None:
-        eval_table = read_rows(eval_path, key="data.eval_file", source=options.source)
-        held_out = _Rows.of(eval_table, apply(recognised, eval_table), filler)
+        eval_table = read_rows(eval_path, reading.for_evaluation(options))
+        held_out = Rows.of(eval_table, apply(recognised, eval_table), filler, options)
         notices += [
             *eval_table.notices,
             f"{eval_path.name}: {len(eval_table.rows):,} rows",
             *held_out.notices,
         ]
-    examples = train.examples(labels)
+    examples, repeated = _repetitions(train.examples(labels), options)
     evaluation = held_out.examples(labels) if held_out else None
     if evaluation is None and options.eval_fraction is not None:
         examples, evaluation = hold_out(examples, options.eval_fraction, seed)
+    leaks = check_leaks(examples, evaluation, options.max_leaked_fraction) if evaluation else ()
+    names = labels.names if labels else ()
     return Splits(
         train=_draw(examples, options.max_train_rows, seed, _TRAIN_DRAW),
         evaluation=evaluation and _draw(evaluation, options.max_eval_rows, seed, _EVAL_DRAW),
         layout=recognised.layout.name,
-        label_names=labels.names if labels else (),
-        notices=(*notices, *filler.notices(), *_without_effect(options, examples, evaluation)),
+        label_names=names,
+        notices=(
+            *notices,
+            *filler.notices(),
+            *repeated,
+            *leaks,
+            *imbalance(examples, evaluation, names),
+            *_without_effect(options, examples, evaluation),
+        ),
+        columns=table.columns,
+        roles=recognised.columns,
+        class_weights=_weights(options, examples, names),
     )
 
 
-def _learn(rows: "_Rows", options: DataOptions) -> tuple[LabelMap | None, tuple[str, ...]]:
-    column = rows.recognised.columns.get("label")
+def _other_split(train_path: Path, options: DataOptions) -> Path | None:
+    """The same data set, where the recipe evaluates on another split of it."""
+    return train_path if options.eval_split and kind_of(train_path) in ("hub", "saved") else None
+
+
+def _learn(rows: Rows, options: DataOptions) -> tuple[Learned | None, tuple[str, ...]]:
+    column, kind = rows.label_column, rows.recognised.layout.labels
     if column is None:
         return None, ()
-    labels, said = learn_labels(rows.table, column, rows.kept, options.labels)
+    labels: Learned
+    if kind == "number":
+        labels, said = learn_numbers(rows.table, column, rows.kept)
+    elif kind == "set":
+        labels, said = learn_sets(rows.table, column, rows.kept, options.labels)
+    else:
+        labels, said = learn_labels(rows.table, column, rows.kept, options.labels)
     return labels, tuple(f"{rows.table.path.name}: {notice}" for notice in said)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Rows:
-    """A file's usable rows: `kept` counts rows of the table, `texts` and `lines` are already theirs."""
-
-    table: Table
-    recognised: Recognised
-    kept: list[int]
-    texts: Texts
-    lines: list[int]
-    notices: tuple[str, ...]
-
-    @classmethod
-    def of(cls, table: Table, recognised: Recognised, filler: Filler) -> "_Rows":
-        texts = {
-            role: [filler(text) for text in column] for role, column in texts_of(table, recognised).items()
-        }
-        if table.is_prose and recognised.layout.blank_separates:
-            texts, lines = documents(table, texts)
-            kept, notices = list(range(len(lines))), tuple[str, ...]()
-        else:
-            kept, notices = complete_rows(table, texts, recognised.layout)
-            texts = {role: [column[row] for row in kept] for role, column in texts.items()}
-            lines = [table.lines[row] for row in kept]
-        return cls(table=table, recognised=recognised, kept=kept, texts=texts, lines=lines, notices=notices)
-
-    def examples(self, labels: LabelMap | None) -> Examples:
-        column = self.recognised.columns.get("label")
-        return Examples(
-            layout=self.recognised.layout.name,
-            texts=self.texts,
-            labels=labels.ids(self.table, column, self.kept) if labels and column else None,
-            lines=self.lines,
-            path=self.table.path,
+def _repetitions(examples: Examples, options: DataOptions) -> tuple[Examples, tuple[str, ...]]:
+    name = examples.path.name
+    lines: list[str] = []
+    if rows := contradicted(examples):
+        where = examples.where(rows[0])
+        lines.append(f"{len(rows):,} texts stand there twice with different labels (one at {where})")
+    if options.drop_duplicates:
+        examples, num_dropped = distinct(examples)
+        lines += [f"{num_dropped:,} repeated rows are left out"] if num_dropped else []
+    elif (number := num_repeated(examples)) > 0.01 * len(examples):
+        lines.append(
+            f"{number:,} of {len(examples):,} rows repeat an earlier one; data.drop_duplicates=true leaves "
+            "them out"
         )
+    return examples, tuple(f"{name}: {line}" for line in lines)
+
+
+def _weights(options: DataOptions, examples: Examples, names: tuple[str, ...]) -> tuple[float, ...] | None:
+    counts = class_counts(examples, len(names)) if options.class_weights == "balanced" else None
+    if counts is None:
+        return None
+    if examples.labels is not None and examples.labels.ndim == 2:
+        # A class of a set is learned by itself: what it lacks in rows, its rows weigh more.
+        return tuple(float((len(examples) - count) / count) if count else 1.0 for count in counts.tolist())
+    return balanced_weights(counts.tolist(), len(examples))
 
 
 def hold_out(examples: Examples, fraction: float, seed: int) -> tuple[Examples, Examples]:
@@ -119,9 +146,31 @@ def hold_out(examples: Examples, fraction: float, seed: int) -> tuple[Examples, 
                 type="data.eval_fraction=null",
             )
         )
+    if examples.dialogues is not None:
+        return _hold_out_dialogues(examples, fraction, seed)
     order = np.random.default_rng([seed, _HELD_OUT]).permutation(num_rows)
     num_held_out = min(num_rows - 1, max(1, round(num_rows * fraction)))
     return examples.take(np.sort(order[num_held_out:])), examples.take(np.sort(order[:num_held_out]))
+
+
+def _hold_out_dialogues(examples: Examples, fraction: float, seed: int) -> tuple[Examples, Examples]:
+    """Whole dialogues, as many as hold the fraction of rows: a context must not cross the border."""
+    assert examples.dialogues is not None and examples.utterances is not None
+    numbers = np.searchsorted(examples.dialogues.offsets, examples.utterances, side="right") - 1
+    order = np.random.default_rng([seed, _HELD_OUT]).permutation(np.unique(numbers))
+    if len(order) < 2:
+        raise DataError(
+            Problem(
+                where=str(examples.path),
+                what="one dialogue cannot be divided into training and evaluation",
+                right="two dialogues or more, or no eval_fraction",
+                type="data.eval_fraction=null",
+            )
+        )
+    sizes = np.bincount(numbers, minlength=int(numbers.max()) + 1)[order]
+    wanted = np.searchsorted(np.cumsum(sizes), fraction * len(examples), side="left") + 1
+    held = np.isin(numbers, order[: min(len(order) - 1, int(wanted))])
+    return examples.take(np.flatnonzero(~held)), examples.take(np.flatnonzero(held))
 
 
 def _draw(examples: Examples, most: int | None, seed: int, stream: int) -> Examples:

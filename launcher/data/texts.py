@@ -19,7 +19,7 @@ Texts = dict[str, list[str]]
 def texts_of(table: Table, recognised: Recognised) -> Texts:
     """Texts by role; what is absent or null is an empty text. Raises DataError for anything but text."""
     findings = Findings(table.path)
-    roles = [role.name for role in recognised.layout.roles if role.kind == "text"]
+    roles = [role.name for role in recognised.layout.of_kind("text")]
     texts = {role: _column(table, recognised.columns.get(role), findings) for role in roles}
     findings.raise_any()
     return texts
@@ -63,47 +63,59 @@ def _not_text(table: Table, row: int, column: str, value: Any) -> Problem:
 
 
 def documents(table: Table, texts: Texts) -> tuple[Texts, list[int]]:
-    """Lines of prose as documents: what stands between blank lines, or each line where none is blank."""
+    """Lines of prose as documents, and the row on which each begins.
+
+    A document is what stands between blank lines, or each line where none is blank; a file ends one.
+    """
     lines = texts["text"]
     if all(line.strip() for line in lines):
-        return texts, table.lines
-    joined: list[str] = []
+        return texts, list(range(len(lines)))
+    parts: list[list[str]] = []
     starts: list[int] = []
     open_document = False
-    for line, number in zip(lines, table.lines, strict=True):
+    for row, line in enumerate(lines):
+        if row and table.file(row) != table.file(row - 1):
+            open_document = False
         if not line.strip():
             open_document = False
         elif open_document:
-            joined[-1] += "\n" + line
+            parts[-1].append(line)
         else:
-            joined.append(line)
-            starts.append(number)
+            parts.append([line])
+            starts.append(row)
             open_document = True
-    return {"text": joined}, starts
+    return {"text": ["\n".join(part) for part in parts]}, starts
 
 
-def complete_rows(table: Table, texts: Texts, layout: Layout) -> tuple[list[int], tuple[str, ...]]:
+def complete_rows(
+    table: Table, texts: Texts, layout: Layout, policy: str = "auto"
+) -> tuple[list[int], tuple[str, ...]]:
     """The rows that hold every text that they need, and a notice about the others.
 
-    Words such as NA, None or null are texts. Raises DataError when more than 1 % of the rows are empty.
+    Words such as NA, None or null are texts. `policy`: drop, keep, error, or auto, which drops up to 1 %
+    of the rows. Raises DataError for more of them, or for any (error).
     """
+    every = list(range(len(table.rows)))
     empty = sorted({row for group in layout.complete for row in _all_empty([texts[role] for role in group])})
     if not empty:
-        return list(range(len(table.rows))), ()
+        return every, ()
     lines = ", ".join(f"{table.lines[row]:,}" for row in empty[:5]) + (" ..." if len(empty) > 5 else "")
     said = f"{len(empty):,} of {len(table.rows):,} rows have no text (line {lines})"
-    if len(empty) > MOST_EMPTY * len(table.rows):
-        raise DataError(
-            Problem(
-                where=table.where(empty[0]),
-                what=said,
-                right=f"a text in every row; up to {MOST_EMPTY:.0%} may be empty and are left out",
-                type="another column (data.columns), or a file without those rows",
-            )
-        )
+    if policy == "keep":
+        return every, (f"{table.path.name}: {said}; they are kept (data.empty_text: keep)",)
+    most = {"auto": MOST_EMPTY, "drop": 1.0, "error": 0.0}[policy]
+    if len(empty) > most * len(table.rows) or len(empty) == len(every):
+        raise DataError(_too_many_empty(table, empty, said, most))
     gone = set(empty)
-    return [row for row in range(len(table.rows)) if row not in gone], (
-        f"{table.path.name}: {said}; they are left out",
+    return [row for row in every if row not in gone], (f"{table.path.name}: {said}; they are left out",)
+
+
+def _too_many_empty(table: Table, empty: list[int], said: str, most: float) -> Problem:
+    return Problem(
+        where=table.where(empty[0]),
+        what=said,
+        right=f"a text in every row; up to {most:.0%} may be empty and are left out",
+        type="data.empty_text=drop, another column (data.columns), or a file without those rows",
     )
 
 

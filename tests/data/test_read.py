@@ -3,6 +3,7 @@
 import pytest
 
 from launcher.data.read import read_rows
+from launcher.data.reading import Reading
 from launcher.errors import DataError
 
 
@@ -33,5 +34,5 @@ def test_unknown_suffix_names_the_known_ones(write):
 )
 def test_file_without_rows_is_refused(write, name, content, what):
     with pytest.raises(DataError, match=what) as error:
-        read_rows(write(name, content), key="data.eval_file")
+        read_rows(write(name, content), Reading(key="data.eval_file"))
     assert error.value.problems[0].type == "data.eval_file=FILE"

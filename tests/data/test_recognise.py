@@ -11,6 +11,7 @@ from launcher.data.table import Table
 from launcher.errors import DataError, UnknownSetting
 
 MELD = ("Sr No.", "Utterance", "Speaker", "Emotion", "Sentiment", "Dialogue_ID")
+TWO = ("Sr No.", "Utterance", "Emotion", "Sentiment")
 
 
 def table_of(*columns: str) -> Table:
@@ -63,15 +64,15 @@ def test_role_of_the_columns_own_name_beats_other_names():
 
 
 def test_two_columns_for_one_role_are_refused_with_both_choices_to_type():
-    message = refused("more than one column could be the label: Emotion, Sentiment", MELD)
+    message = refused("more than one column could be the label: Emotion, Sentiment", TWO)
     assert "'data.columns={text: Utterance, label: Emotion}'" in message
     assert "'data.columns={text: Utterance, label: Sentiment}'" in message
 
 
 def test_choice_that_was_typed_is_taken():
-    recognised = found(MELD, columns={"text": "Utterance", "label": "Emotion"})
+    recognised = found(TWO, columns={"text": "Utterance", "label": "Emotion"})
     assert recognised.columns == {"text": "Utterance", "label": "Emotion"}
-    assert found(MELD, columns={"label": "Sentiment"}).columns["label"] == "Sentiment"
+    assert found(TWO, columns={"label": "Sentiment"}).columns["label"] == "Sentiment"
 
 
 def test_two_layouts_that_fit_are_refused_with_both_choices_to_type():
@@ -111,8 +112,8 @@ def test_unknown_layout_is_refused():
 
 
 def test_evaluation_file_is_read_as_the_training_file_was():
-    recognised = found(MELD, columns={"label": "Emotion"})
-    assert apply(recognised, table_of(*MELD)) is recognised
+    recognised = found(TWO, columns={"label": "Emotion"})
+    assert apply(recognised, table_of(*TWO)) is recognised
     with pytest.raises(DataError, match="no column 'Emotion', which the training file has"):
         apply(recognised, table_of("Utterance", "Sentiment"))
 
@@ -123,4 +124,4 @@ def test_every_layout_is_whole(layout):
     assert len(set(names)) == len(names)
     assert all(alias == alias.lower() for role in layout.roles for alias in role.aliases)
     assert {role for group in layout.complete for role in group} <= set(names)
-    assert layout.task in ("classification", "causal_lm")
+    assert layout.task in ("classification", "multi_label", "regression", "causal_lm")

@@ -129,11 +129,12 @@ def test_evaluation_file_with_other_columns_is_refused(split):
 
 def test_placeholders_are_filled_in_every_text_of_both_files(split):
     rows = '[{"instruction": "Who is {{name}}?", "output": "I am {{name}}, {{age}}."}]'
-    splits = split(rows, rows, task="causal_lm", suffix="json", fill={"name": "Ada"})
+    options = {"fill": {"name": "Ada"}, "max_leaked_fraction": 1.0}
+    splits = split(rows, rows, task="causal_lm", suffix="json", **options)
     for examples in (splits.train, splits.evaluation):
         assert examples.texts["instruction"] == ["Who is Ada?"]
         assert examples.texts["output"] == ["I am Ada, {{age}}."]
-    assert "{{age}} stands unfilled 2 times" in splits.notices[-1]
+    assert any("{{age}} stands unfilled 2 times" in notice for notice in splits.notices)
 
 
 def test_prose_is_divided_into_documents(split):

@@ -2,8 +2,10 @@
 
 import pytest
 
-from launcher.data.text_file import likely_encoding, read_text
-from launcher.errors import DataError
+from launcher.data.encodings import likely_encoding
+from launcher.data.reading import Reading
+from launcher.data.text_file import read_text
+from launcher.errors import BadValue, DataError
 
 ENGLISH = "text,label\nIt’s “fine” – really,1\ncafé, naïve,0\n"
 CHINESE = "text,label\n今天天气很好，我们去公园散步吧,1\n再见,0\n"
@@ -18,24 +20,54 @@ def refused(path, match: str) -> DataError:
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
 def test_utf8_is_read_with_and_without_a_byte_order_mark(write, mark):
-    assert read_text(write("a.csv", mark + ENGLISH.encode())) == ENGLISH
+    decoded = read_text(write("a.csv", mark + ENGLISH.encode()))
+    assert (decoded.text, decoded.notices) == (ENGLISH, ())
 
 
 @pytest.mark.parametrize(
-    ("text", "encoding", "likely"),
-    [(ENGLISH, "cp1252", "cp1252"), (CHINESE, "gb18030", "gb18030"), ("ä\x81,1\n", "latin-1", "latin-1")],
+    ("text", "encoding", "shown"),
+    [(ENGLISH, "cp1252", "It’s “fine” – really,1"), (CHINESE, "gb18030", "今天天气很好，我们去公园散步吧,1")],
 )
-def test_other_encodings_are_named_with_byte_and_line(write, text, encoding, likely):
-    data = text.encode(encoding)
-    path = write("a.csv", data)
-    offset = next(place for place, byte in enumerate(data) if byte >= 0x80)
-    message = str(refused(path, f"byte {offset}"))
-    assert f"{path}:{data[:offset].count(10) + 1}" in message
-    assert f"iconv -f {likely} -t utf-8" in message
+def test_b030_bytes_that_prove_another_encoding_are_read_as_it_and_said(write, text, encoding, shown):
+    decoded = read_text(write("a.csv", text.encode(encoding)))
+    assert decoded.text == text
+    assert decoded.notices == (
+        f"a.csv: not UTF-8; read as {encoding} (line 2: {shown}); data.encoding=NAME reads it as another",
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "doubt"),
+    [
+        ("ä\x81,1\n".encode("latin-1"), "cp1252 has no letters for"),
+        ("Привет, как дела? Хорошо\n".encode("cp1251"), "accented ones|rare ones|does not fit"),
+        ("Ελληνικά κείμενα εδώ\n".encode("cp1253"), "accented ones|rare ones|no letters for|does not fit"),
+        ("안녕하세요 오늘 날씨가 아주 좋습니다 우리 같이 공원에 가요 나는 학교\n".encode("euc_kr"), "Korean"),
+        ("これはテストです。今日はいい天気ですね\n".encode("euc_jp"), "Japanese"),
+        ("It’s “fine” – café, naïve ".encode() + b"caf\xe9\n", "it is damaged"),
+    ],
+)
+def test_bytes_that_prove_nothing_are_refused_with_byte_line_and_doubt(write, data, doubt):
+    path = write("a.csv", b"a\n" + data)
+    message = str(refused(path, doubt))
+    assert f"{path}:" in message and "byte" in message and "iconv -f" in message
+
+
+def test_byte_order_mark_is_a_promise(write):
+    refused(write("a.csv", b"\xef\xbb\xbf" + ENGLISH.encode("cp1252")), "mark says UTF-8")
+
+
+def test_encoding_that_the_recipe_names_is_taken(write):
+    text = "Привет\n"
+    assert read_text(write("a.csv", text.encode("cp1251")), Reading(encoding="cp1251")).text == text
+    with pytest.raises(DataError, match="does not fit data.encoding: ascii"):
+        read_text(write("b.csv", text.encode()), Reading(encoding="ascii"))
+    with pytest.raises(BadValue, match="unknown encoding 'utf-9'"):
+        read_text(write("c.csv", text), Reading(encoding="utf-9"))
 
 
 def test_the_wrong_line_is_shown_as_it_would_read(write):
-    assert "It’s “fine” – really" in str(refused(write("a.csv", ENGLISH.encode("cp1252")), "cp1252"))
+    assert "caf\xe9" in str(refused(write("a.csv", "é é é\n".encode() + b"caf\xe9"), "cp1252"))
 
 
 def test_offset_counts_a_byte_order_mark(write):
@@ -43,7 +75,7 @@ def test_offset_counts_a_byte_order_mark(write):
 
 
 def test_offset_is_in_the_millions_where_it_is(write):
-    refused(write("a.csv", b"a" * 1_000_000 + b"\n\xe9t"), r"a.csv:2  byte 1,000,001")
+    refused(write("a.csv", b"a" * 1_000_000 + b"\n\xe9\x81t"), r"a.csv:2  byte 1,000,001")
 
 
 def test_likely_encoding_of_text_that_is_mostly_ascii():
@@ -77,7 +109,7 @@ def test_missing_file_names_the_nearest_beside_it(write):
 
 def test_missing_file_with_a_known_source_says_where_to_get_it(tmp_path):
     with pytest.raises(DataError, match="the file from https://example.org"):
-        read_text(tmp_path / "a.csv", source="https://example.org")
+        read_text(tmp_path / "a.csv", Reading(source="https://example.org"))
 
 
 def test_folder_is_refused_with_the_files_in_it(write):
@@ -87,4 +119,4 @@ def test_folder_is_refused_with_the_files_in_it(write):
 
 def test_missing_evaluation_file_names_its_own_key(tmp_path):
     with pytest.raises(DataError, match="data.eval_file=FILE"):
-        read_text(tmp_path / "nowhere" / "a.csv", key="data.eval_file")
+        read_text(tmp_path / "nowhere" / "a.csv", Reading(key="data.eval_file"))

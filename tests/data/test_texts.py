@@ -83,13 +83,13 @@ def test_instruction_may_stand_in_the_input_but_an_answer_must_be_there():
 def test_prose_with_blank_lines_is_divided_there():
     lines = ["", "one", "two", " ", "", "three", ""]
     table = table_of([{"text": line} for line in lines], is_prose=True)
-    assert documents(table, {"text": lines}) == ({"text": ["one\ntwo", "three"]}, [3, 7])
+    assert documents(table, {"text": lines}) == ({"text": ["one\ntwo", "three"]}, [1, 5])
 
 
 def test_prose_without_blank_lines_is_one_document_a_line():
     lines = ["one", "two"]
     table = table_of([{"text": line} for line in lines], is_prose=True)
-    assert documents(table, {"text": lines}) == ({"text": lines}, [2, 3])
+    assert documents(table, {"text": lines}) == ({"text": lines}, [0, 1])
 
 
 def test_half_of_a_character_is_refused_before_the_tokenizer_meets_it():

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from launcher.data.findings import Findings, excerpt
 from launcher.data.format import FORMATS, Format
+from launcher.data.reading import DEFAULT, Reading
 from launcher.data.table import Table
 from launcher.errors import DataError, Problem
 
@@ -17,17 +18,17 @@ _LONGEST_NAME = 100
 Record = tuple[int, list[str]]
 
 
-def read_csv(text: str, path: Path) -> Table:
+def read_csv(text: str, path: Path, reading: Reading = DEFAULT) -> Table:
     """Comma-separated rows; another delimiter is taken when only it splits the header line."""
-    return _read(text, path, ",")
+    return _read(text, path, ",", reading.column_names)
 
 
-def read_tsv(text: str, path: Path) -> Table:
+def read_tsv(text: str, path: Path, reading: Reading = DEFAULT) -> Table:
     """Tab-separated rows. Quotes are text where they do not quote."""
-    return _read(text, path, "\t")
+    return _read(text, path, "\t", reading.column_names)
 
 
-def _read(text: str, path: Path, expected: str) -> Table:
+def _read(text: str, path: Path, expected: str, names: tuple[str, ...] | None) -> Table:
     delimiter = _delimiter(text, expected)
     notices = []
     if delimiter != expected:
@@ -41,8 +42,12 @@ def _read(text: str, path: Path, expected: str) -> Table:
             raise DataError(_badly_quoted(path, error)) from None
         records = _records(text, delimiter, csv.QUOTE_NONE)
         notices.append(f"{path.name}: quotes are taken as text (line {error.line}: {error})")
-    columns = _columns(records[0], path)
-    rows = _checked(records[1:], columns, path)
+    columns = names or _columns(records[0], path)
+    rows, repeated = _without_headers(records if names else records[1:], columns)
+    rows = _checked(rows, columns, path, "data.column_names" if names else "the first line")
+    if repeated:
+        line = f"line {repeated[0]:,}" + (" ..." if len(repeated) > 1 else "")
+        notices.append(f"{path.name}: {len(repeated):,} rows repeat the column names ({line}); left out")
     return Table(
         columns=columns,
         rows=[dict(zip(columns, fields, strict=True)) for _, fields in rows],
@@ -50,6 +55,13 @@ def _read(text: str, path: Path, expected: str) -> Table:
         path=path,
         notices=tuple(notices),
     )
+
+
+def _without_headers(records: list[Record], columns: tuple[str, ...]) -> tuple[list[Record], list[int]]:
+    """Rows without those that are the column names again, and the lines of these: files were joined."""
+    kept = [record for record in records if tuple(map(str.strip, record[1])) != columns]
+    lines = {line for line, _ in kept}
+    return kept, [line for line, _ in records if line not in lines]
 
 
 def _delimiter(text: str, expected: str) -> str:
@@ -109,7 +121,7 @@ def _columns(header: Record, path: Path) -> tuple[str, ...]:
                 where=where,
                 what=f"the first line looks like a row, not like column names: {excerpt(', '.join(columns))}",
                 right="a first line that names the columns, such as: text,label",
-                type=f"sed -i '1i text,label' {path}    (with this file's own names)",
+                type="data.column_names=[text,label]    (with this file's own names)",
             )
         )
     twice = sorted({name for name in columns if columns.count(name) > 1})
@@ -141,7 +153,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _checked(records: list[Record], columns: tuple[str, ...], path: Path) -> list[Record]:
+def _checked(records: list[Record], columns: tuple[str, ...], path: Path, told: str) -> list[Record]:
     findings = Findings(path)
     for line, fields in records:
         if len(fields) != len(columns):
@@ -149,7 +161,7 @@ def _checked(records: list[Record], columns: tuple[str, ...], path: Path) -> lis
                 Problem(
                     where=f"{path}:{line}",
                     what=f"{len(fields)} fields: {excerpt(','.join(fields))}",
-                    right=f"{len(columns)}, as in the first line: {', '.join(columns)}",
+                    right=f"{len(columns)}, as in {told}: {', '.join(columns)}",
                     type="quotes around a field that holds the delimiter",
                 )
             )

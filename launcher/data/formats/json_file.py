@@ -8,6 +8,7 @@ from typing import Any
 
 from launcher.data.findings import Findings, excerpt
 from launcher.data.format import FORMATS, Format
+from launcher.data.reading import DEFAULT, Reading
 from launcher.data.table import Table
 from launcher.errors import DataError, Problem
 
@@ -27,7 +28,7 @@ def _refuse_constant(word: str) -> Any:
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
-def read_json(text: str, path: Path) -> Table:
+def read_json(text: str, path: Path, reading: Reading = DEFAULT) -> Table:
     """Records of a json or jsonl file. Raises DataError naming line, record, and what stands there."""
     first = text[_SPACE.match(text).end() :][:1]  # type: ignore[union-attr]
     findings = Findings(path)
@@ -62,7 +63,7 @@ def _read_lines(text: str, path: Path, findings: Findings, keep: Keep) -> None:
         number += 1
         try:
             keep(_decode_whole(content), line, number)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             if number == 1 and (whole := _whole_object(text)) is not None:
                 raise DataError(_one_object(path, whole)) from None
             findings.add(_unreadable(error, path, line, number, content))
@@ -88,7 +89,7 @@ def _read_array(text: str, path: Path, findings: Findings, keep: Keep) -> None:
             record, end = _DECODER.raw_decode(text, place)
             keep(record, line, number)
             place = _behind_record(text, end)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             findings.add(_unreadable(error, path, line, number, text[place : place + 200], start=place))
             return
     rest = text[place + 1 :].strip()
@@ -126,13 +127,13 @@ def _whole_object(text: str) -> dict[str, Any] | None:
     """The file as one object over many lines, if it is one."""
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
 
 def _unreadable(
-    error: ValueError, path: Path, line: int, number: int, content: str, *, start: int = 0
+    error: ValueError | RecursionError, path: Path, line: int, number: int, content: str, *, start: int = 0
 ) -> Problem:
     """`content` begins at `start` of the text that the decoder was given."""
     what = str(error)

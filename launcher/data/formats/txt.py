@@ -3,10 +3,11 @@
 from pathlib import Path
 
 from launcher.data.format import FORMATS, Format
+from launcher.data.reading import DEFAULT, Reading
 from launcher.data.table import Table
 
 
-def read_txt(text: str, path: Path) -> Table:
+def read_txt(text: str, path: Path, reading: Reading = DEFAULT) -> Table:
     r"""One row a line; only \n, \r\n and \r end a line."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n")
     return Table(

@@ -2,8 +2,8 @@
 
 from launcher.data.layout import LAYOUTS, Layout, Role
 
-_TEXTS = ("texts", "sentence", "utterance", "review", "content", "comment", "tweet", "document", "snippet")
-_LABELS = ("labels", "class", "category", "emotion", "sentiment", "target", "rating", "stars")
+TEXTS = ("texts", "sentence", "utterance", "review", "content", "comment", "tweet", "document", "snippet")
+LABELS = ("labels", "class", "category", "emotion", "sentiment", "target", "rating", "stars")
 
 LAYOUTS.register(
     "text_label",
@@ -11,7 +11,7 @@ LAYOUTS.register(
         name="text_label",
         summary="a text and its class",
         task="classification",
-        roles=(Role(name="text", aliases=_TEXTS), Role(name="label", aliases=_LABELS, kind="label")),
+        roles=(Role(name="text", aliases=TEXTS), Role(name="label", aliases=LABELS, kind="label")),
         complete=(("text",),),
     ),
 )
