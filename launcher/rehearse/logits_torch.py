@@ -67,7 +67,7 @@ def reference(
         torch.manual_seed(recipe.training.seed)  # as a rank does before it adds head and adapter
         with _quiet():
             built = trained_model(recipe, checkpoint, labels, dtype)
-        found.append(logits(built, tokenizer, texts, recipe.data.max_length))
+        found.append(logits(built, tokenizer, texts, recipe.data.most_tokens))
     return found[0], found[1]
 
 

@@ -103,7 +103,7 @@ def _rate(options: TrainingOptions) -> float:
 
 def _data(recipe: Recipe, stage: Stage) -> dict[str, object]:
     data = recipe.data
-    changes: dict[str, object] = {"max_length": min(data.max_length, _MOST_TOKENS)}
+    changes: dict[str, object] = {"max_length": min(data.most_tokens, _MOST_TOKENS)}
     if stage.train_file is None:
         return changes | {
             "max_train_rows": min(NUM_TRAIN, data.max_train_rows or NUM_TRAIN),

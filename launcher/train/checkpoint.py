@@ -114,7 +114,7 @@ def continuity(job: Job) -> dict[str, Any]:
         "training.seed": recipe.training.seed,
         "data.rows": len(job.store),
         "data.group_by_length": recipe.data.group_by_length,
-        "data.max_length": recipe.data.max_length,
+        "data.max_length": job.store.max_length,
         "adapter.method": recipe.adapter.method,
         "model.model_name_or_path": recipe.model.model_name_or_path,
     }

@@ -93,7 +93,7 @@ def _run(arguments: RunArguments, starter: Starter, started: Started, machine: M
     )  # type: ignore[assignment]
     job = build_job(recipe, plan, place.folder, world, started.ds_config)
     # Only now, when everything is there and fits, does the run leave a trace.
-    world.agreed(lambda: _take(place, started, plan, machine, starter) if world.is_first else None)
+    world.agreed(lambda: _take(place, started, job.plan, machine, starter) if world.is_first else None)
     _train(job, place.checkpoint)
 
 
@@ -237,7 +237,7 @@ def _export(job: Job) -> None:
             "model": job.recipe.model.model_dump(mode="json"),
             "weights_dtype": job.plan.weights_dtype,
             "label_names": list(job.label_names),
-            "max_length": job.recipe.data.max_length,
+            "max_length": job.store.max_length,
             "template": _template(job),
             "steps": job.progress.step,
         },

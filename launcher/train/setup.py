@@ -1,8 +1,10 @@
 """Builds a run in visible order: data, model, adapter, step, backend, log, callbacks."""
 
 import math
+import os
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +15,11 @@ from launcher.backends.options import BACKENDS
 from launcher.backends.strategy_torch import Parts, Strategy
 from launcher.backends.zero import resolve
 from launcher.data.order import RowOrder
-from launcher.data.split import Splits, read_splits
-from launcher.data.tokens import TokenStore, tokenise
 from launcher.errors import DoesNotFit, Problem
-from launcher.facts import Plan
+from launcher.facts import Derived, Plan
 from launcher.models.load_torch import (
-    check_length,
     checkpoint_activations,
-    length_limit,
-    load_config,
     load_model,
-    load_tokenizer,
 )
 from launcher.optim.build_torch import build_optimizer, parameter_groups
 from launcher.optim.schedule import warmup_updates
@@ -33,6 +29,7 @@ from launcher.recipe.schema import Recipe
 from launcher.recipe.training import Every, TrainingOptions
 from launcher.registry import load_attribute
 from launcher.step.module import TrainModule
+from launcher.step.packing_check import require_packing
 from launcher.train.audit import Audit
 from launcher.train.callbacks.callback import Callback
 from launcher.train.callbacks.evaluate import Evaluate
@@ -40,6 +37,7 @@ from launcher.train.callbacks.log import Log
 from launcher.train.callbacks.save import Save
 from launcher.train.job import Job
 from launcher.train.metrics_log import MetricsLog
+from launcher.train.prepared import Prepared, prepare_data
 from launcher.train.world import World
 from launcher.units import format_bytes
 
@@ -48,10 +46,13 @@ def build_job(
     recipe: Recipe, plan: Plan, folder: Path, world: World, ds_config: dict[str, Any] | None
 ) -> Job:
     """Everything, ready for the first step. Raises LauncherError; every rank must call."""
-    tokenizer, splits, store, eval_store = world.agreed(lambda: _data(recipe))
+    prepared = world.agreed(lambda: _data(recipe, world))
+    tokenizer, splits = prepared.tokenizer, prepared.splits
+    store, eval_store = prepared.store, prepared.eval_store
     if world.is_first:
-        for line in (*splits.notices, *store.notices, *(eval_store.notices if eval_store else ())):
-            print(line, file=sys.stderr)
+        print("\n".join(prepared.notices), file=sys.stderr, flush=True)
+    chosen = Derived(key="max_length", value=store.max_length, reason=store.length_reason)
+    plan = replace(plan, derived=(*plan.derived, chosen))
     torch.manual_seed(recipe.training.seed)
     module = world.agreed(lambda: _module(recipe, plan, world, splits.label_names, tokenizer))
     # Counted now: a backend may leave placeholders of no elements behind.
@@ -84,21 +85,12 @@ def build_job(
     return job
 
 
-def _data(recipe: Recipe) -> tuple[Any, Splits, TokenStore, TokenStore | None]:
-    options = recipe.data
-    tokenizer = load_tokenizer(recipe.model)
-    limit = length_limit(load_config(recipe.model))
-    check_length(options.max_length, limit)
-    eval_path = Path(options.eval_file) if options.eval_file else None
-    splits = read_splits(options, Path(options.train_file), eval_path, recipe.task, recipe.training.seed)
+def _data(recipe: Recipe, world: World) -> Prepared:
+    def say(line: str) -> None:
+        if world.is_first:
+            print(line, file=sys.stderr, flush=True)
 
-    def tokens(examples: Any) -> TokenStore:
-        return tokenise(
-            examples, tokenizer, options=options, task=recipe.task, template=options.template, limit=limit
-        )
-
-    evaluation = tokens(splits.evaluation) if splits.evaluation else None
-    return tokenizer, splits, tokens(splits.train), evaluation
+    return prepare_data(recipe, say=say, local_rank=int(os.environ.get("LOCAL_RANK", world.rank)))
 
 
 def _module(
@@ -116,9 +108,12 @@ def _module(
     if recipe.training.activation_checkpointing:
         checkpoint_activations(base)
     precision = StepPrecision(name=plan.precision, device_type=world.device.type)
-    return TrainModule(
+    module = TrainModule(
         model, task=recipe.task, precision=precision, chunk_bytes=recipe.training.loss_chunk_bytes
     )
+    if recipe.data.packing:
+        require_packing(module, recipe.data.most_tokens)
+    return module
 
 
 def _connect(
@@ -136,7 +131,11 @@ def _connect(
         )
 
     config = ds_config and resolve(
-        ds_config, step=plan.step, precision=plan.precision, max_grad_norm=options.max_grad_norm
+        ds_config,
+        step=plan.step,
+        precision=plan.precision,
+        max_grad_norm=options.max_grad_norm,
+        options=recipe.backend,
     )
     parts = Parts(
         module=module,

@@ -1,0 +1,136 @@
+"""The data of a run, ready for the first step: from the cache, or read, tokenised and kept.
+
+Nothing here needs a process group: ranks of one machine that start together wait for a file, never in a
+collective that could time out.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from launcher.data.cache import Cache
+from launcher.data.cache_entry import Content, without_rows
+from launcher.data.cache_files import content_of
+from launcher.data.cache_key import KeyParts, code_part, settings_part, tokenizer_part
+from launcher.data.cache_place import cache_root
+from launcher.data.place import source_files
+from launcher.data.progress import reporting_to
+from launcher.data.split import Splits, read_splits
+from launcher.data.tokens import TokenStore, tokenise
+from launcher.hardware import limits
+from launcher.models.load_torch import check_length, length_limit, load_config, load_tokenizer
+from launcher.recipe.schema import Recipe
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """The tokenizer, what is known of the data, its tokens, and what to tell."""
+
+    tokenizer: Any
+    splits: Splits
+    store: TokenStore
+    eval_store: TokenStore | None
+    notices: tuple[str, ...]
+
+
+def prepare_data(
+    recipe: Recipe,
+    *,
+    say: Callable[[str], object],
+    local_rank: int = 0,
+    root: Path | None = None,
+    verify: bool = False,
+) -> Prepared:
+    """Tokens for a recipe, from the cache below `root` (the usual place where None).
+
+    Called by every rank: one of a machine makes the tokens, `local_rank` 0 by preference, the others wait
+    for its file. `say` gets lines while there is something to wait for. `verify` reads all bytes again.
+    Raises LauncherError, the same on every rank.
+    """
+    options = recipe.data
+    _settle_threads()
+    tokenizer = load_tokenizer(recipe.model)
+    limit = length_limit(load_config(recipe.model))
+    if isinstance(options.max_length, int):
+        check_length(options.max_length, limit)
+    verify = verify or options.verify_cache
+
+    def make() -> Content:
+        return _make(recipe, tokenizer, limit)
+
+    cache = Cache(root or cache_root())
+    parts = _parts(recipe, tokenizer, limit, cache, verify=verify)
+    if parts is None:
+        content, said = make(), "tokens are not kept: a hub data set without a pinned revision may change"
+    else:
+        found = cache.get(parts, make, say, verify=verify, makes_it=local_rank == 0)
+        content, said = found.content, found.said
+    stores = [store for store in (content.train, content.evaluation) if store is not None]
+    return Prepared(
+        tokenizer=tokenizer,
+        splits=content.splits,
+        store=content.train,
+        eval_store=content.evaluation,
+        notices=(
+            *content.splits.notices,
+            *(notice for store in stores for notice in store.notices),
+            str(content.train.length),
+            said,
+        ),
+    )
+
+
+def _settle_threads() -> None:
+    """The tokenizer's own threads: as many as there are cores to use, not as many as the host has."""
+    os.environ.setdefault("RAYON_NUM_THREADS", str(limits.cores().amount))
+
+
+def _make(recipe: Recipe, tokenizer: Any, limit: int | None) -> Content:
+    options = recipe.data
+    eval_path = Path(options.eval_file) if options.eval_file else None
+    splits = read_splits(options, Path(options.train_file), eval_path, recipe.task, recipe.training.seed)
+    num_rows = len(splits.train) + (len(splits.evaluation) if splits.evaluation else 0)
+    arguments: dict[str, Any] = {"options": options, "task": recipe.task, "template": options.template}
+    with _bar(num_rows):
+        train = tokenise(splits.train, tokenizer, limit=limit, **arguments)
+        evaluation = None
+        if splits.evaluation is not None:
+            evaluation = tokenise(splits.evaluation, tokenizer, length=train.length, **arguments)
+    return Content(splits=without_rows(splits), train=train, evaluation=evaluation)
+
+
+@contextmanager
+def _bar(num_rows: int) -> Iterator[None]:
+    """Rows a second and the time left, where a person looks on."""
+    with (
+        tqdm(total=num_rows, unit=" rows", desc="tokenising", disable=not sys.stderr.isatty()) as bar,
+        reporting_to(bar.update),
+    ):
+        yield
+
+
+def _parts(
+    recipe: Recipe, tokenizer: Any, limit: int | None, cache: Cache, *, verify: bool
+) -> KeyParts | None:
+    """What the tokens depend on; None where the data's content cannot be told without loading it."""
+    options = recipe.data
+    files = []
+    for name in (options.train_file, options.eval_file):
+        found = source_files(Path(name)) if name else []
+        if name and not found:
+            return None
+        files += found
+    return KeyParts(
+        data=content_of(files, cache.notes, verify=verify),
+        tokenizer=tokenizer_part(tokenizer),
+        settings=settings_part(options, task=recipe.task, seed=recipe.training.seed, limit=limit),
+        model="",
+        code=code_part(),
+        place=os.path.abspath(options.train_file),  # noqa: PTH100  a pattern is no path to resolve
+    )
