@@ -13,6 +13,7 @@ from launcher.facts import StepSettings
 from launcher.options import Options
 
 BATCH_KEYS = ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps")
+OFFLOAD_BLOCKS = ("offload_optimizer", "offload_param")
 _DS_FACTS = {
     "train_micro_batch_size_per_gpu": "training.per_device_train_batch_size",
     "gradient_clipping": "training.max_grad_norm",
@@ -63,7 +64,7 @@ def settle(
 
     Raises Conflict with one table where a fact was given by hand on both sides, and differently.
     """
-    facts = ds_facts(config, num_ranks)
+    facts = ds_facts(config, num_ranks) | backend_facts(config, recipe)
     values = flatten(recipe.model_dump())
     by_recipe = spoken(values, origins, "recipe", "parent")
     by_command = spoken(values, origins, "command line")
@@ -88,6 +89,18 @@ def ds_facts(config: Mapping[str, Any], num_ranks: int) -> dict[str, Any]:
         facts |= {"training.adam_beta1": betas[0], "training.adam_beta2": betas[1]}
     facts["training.precision"] = _precision(config)
     return {key: value for key, value in facts.items() if value not in (None, "auto")}
+
+
+def backend_facts(config: Mapping[str, Any], recipe: Options) -> dict[str, Any]:
+    """What the JSON's zero_optimization says of the backend's own options: `backend.KEY` to value."""
+    options: Options | None = getattr(recipe, "backend", None)
+    if options is None:
+        return {}
+    facts = {name: _dig(config, f"zero_optimization.{name}") for name in type(options).model_fields}
+    places = {_dig(config, f"zero_optimization.{block}.nvme_path") for block in OFFLOAD_BLOCKS} - {None}
+    if "nvme_path" in facts and len(places) == 1:
+        facts["nvme_path"] = places.pop()
+    return {f"backend.{key}": value for key, value in facts.items() if value not in (None, "auto")}
 
 
 def _global_batch(config: Mapping[str, Any], num_ranks: int) -> Any:

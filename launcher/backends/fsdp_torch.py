@@ -132,12 +132,19 @@ def shard(module: nn.Module, mesh: DeviceMesh, parts: Parts, *, offload: bool) -
     assert isinstance(options, FsdpOptions)
     pinned = parts.device.type == "cuda"
     policy = CPUOffloadPolicy(pin_memory=pinned) if offload else OffloadPolicy()
-    for unit in [*block_modules(module, options.wrap_classes), module]:
+    for unit in [*_blocks(module, options.wrap_classes), module]:
         again = options.reshard_after_forward if unit is not module else None
         if adapters := _leaves_of_other_type(unit):
             fully_shard(adapters, mesh=mesh, reshard_after_forward=again, offload_policy=policy)
         fully_shard(unit, mesh=mesh, reshard_after_forward=again, offload_policy=policy)
     return module
+
+
+def _blocks(module: nn.Module, wrap_classes: tuple[str, ...]) -> list[nn.Module]:
+    """The blocks, without those that hold a parameter which is used outside them: the root keeps it."""
+    borrowed = {id(parameter) for parameter in getattr(module, "borrowed_parameters", list)()}
+    blocks = block_modules(module, wrap_classes)
+    return [each for each in blocks if not borrowed & {id(parameter) for parameter in each.parameters()}]
 
 
 def _leaves_of_other_type(module: nn.Module) -> list[nn.Module]:

@@ -39,7 +39,11 @@ def read_ds_file(path: Path) -> DsFile:
         raise UnknownSetting(problems)
     stage = ds_stage(config, str(path))
     backend = _backend_name(config, stage, str(path))
-    notices = (f"{path}: ZeRO stage {stage}, backend {backend}", *_name_against_stage(path, stage))
+    notices = (
+        f"{path}: ZeRO stage {stage}, backend {backend}",
+        *name_against_stage(path, stage),
+        *_without_effect(path, config),
+    )
     return DsFile(path=path, config=config, stage=stage, backend=backend, notices=notices)
 
 
@@ -261,7 +265,18 @@ def _backend_name(config: Mapping[str, Any], stage: int, where: str) -> str:
     return f"zero{stage}" + ("_nvme" if "nvme" in devices else "_offload" if "cpu" in devices else "")
 
 
-def _name_against_stage(path: Path, stage: int) -> Iterator[str]:
+def _without_effect(path: Path, config: Mapping[str, Any]) -> Iterator[str]:
+    """Blocks whose work the recipe owns: their figures are compared with it, the rest is not used."""
+    if "scheduler" in config:
+        yield f"warning: {path.name}: scheduler is not used: lr_scheduler_type and warmup of the recipe are"
+    block = config.get("optimizer")
+    kind = block.get("type", "AdamW") if isinstance(block, Mapping) else "AdamW"
+    if str(kind).lower() not in ("adamw", "adam", "auto"):
+        yield f"warning: {path.name}: optimizer.type {kind} is not used: training.optim of the recipe is"
+
+
+def name_against_stage(path: Path, stage: int) -> Iterator[str]:
+    """A warning where a file's name speaks of another ZeRO stage than the one inside."""
     match = re.search(r"(?:zero|stage)[_-]?([0-3])", path.stem.lower())
     if match and int(match.group(1)) != stage:
         yield f"warning: {path.name} is named for stage {match.group(1)}, but the stage inside is {stage}"

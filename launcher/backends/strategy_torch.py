@@ -103,6 +103,10 @@ class Strategy(ABC):
         """What this rank holds of every parameter; pieces where the backend divides them."""
         yield from ((name, parameter.detach()) for name, parameter in self.parts.module.named_parameters())
 
+    def close(self) -> None:
+        """Remove what lies outside the process. Nothing may be asked of the strategy afterwards."""
+        return
+
     def set_learning_rate(self, factor: float) -> None:
         """Set each group's rate to `factor` times its highest rate."""
         for group in self.optimizer.param_groups:

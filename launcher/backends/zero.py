@@ -15,6 +15,13 @@ from launcher.facts import ShardingFacts, StepSettings
 
 CONNECT = "launcher.backends.zero_torch:connect"
 CONNECT_3 = "launcher.backends.zero3_torch:connect"
+CONNECT_NVME = "launcher.backends.zero3_nvme_torch:connect"
+NOT_IN_THE_JSON = {"name", "nvme_path", "cpu_adam"}
+CpuAdam = Literal["auto", "deepspeed", "torch"]
+_CPU_ADAM_HELP = (
+    "Which AdamW steps in host RAM: auto takes DeepSpeed's where its operator is compiled already, else "
+    "torch's; deepspeed compiles it at the first start (minutes)."
+)
 
 
 class ZeroOptions(BackendOptions):
@@ -42,6 +49,7 @@ class Zero2OffloadOptions(ZeroOptions):
     """ZeRO stage 2 whose optimizer states live and step in host RAM."""
 
     name: Literal["zero2_offload"] = Field("zero2_offload", description="As zero2, states kept in host RAM.")
+    cpu_adam: CpuAdam = Field("auto", description=_CPU_ADAM_HELP)
 
 
 class Zero3Options(ZeroOptions):
@@ -66,6 +74,7 @@ class Zero3OffloadOptions(Zero3Options):
     name: Literal["zero3_offload"] = Field(  # type: ignore[assignment]
         "zero3_offload", description="As zero3, parameters and states kept in host RAM."
     )
+    cpu_adam: CpuAdam = Field("auto", description=_CPU_ADAM_HELP)
 
 
 class Zero3NvmeOptions(Zero3Options):
@@ -74,9 +83,13 @@ class Zero3NvmeOptions(Zero3Options):
     name: Literal["zero3_nvme"] = Field(  # type: ignore[assignment]
         "zero3_nvme", description="As zero3, parameters and states kept on a disk."
     )
+    cpu_adam: CpuAdam = Field("auto", description=_CPU_ADAM_HELP)
     nvme_path: str = Field("nvme_offload", min_length=1, description="Folder on a fast local disk.")
     sub_group_size: int = Field(
         100_000_000, ge=1, description="Elements that one optimizer step takes; each is read and written."
+    )
+    stage3_max_reuse_distance: int = Field(
+        0, ge=0, description="A weight needed again within so many elements stays, and keeps its buffer."
     )
 
 
@@ -93,10 +106,10 @@ def _owned_by_the_recipe() -> dict[str, Any]:
 
 def _ds_config(stage: int, offload: Callable[[Any], dict[str, Any]]) -> Callable[[Any], dict[str, Any]]:
     def config(options: ZeroOptions) -> dict[str, Any]:
-        zero = {"stage": stage, **options.model_dump(exclude={"name", "nvme_path"}), **offload(options)}
+        zero = {"stage": stage, **options.model_dump(exclude=NOT_IN_THE_JSON), **offload(options)}
         if stage == 3:
             zero["stage3_gather_16bit_weights_on_model_save"] = True  # else an export holds placeholders
-        # torch's AdamW steps on the CPU too, where DeepSpeed's own cannot be compiled
+        # torch's AdamW steps on the CPU too, where DeepSpeed's own is not compiled
         forced = {"zero_force_ds_cpu_optimizer": False} if "offload_optimizer" in zero else {}
         return {**_owned_by_the_recipe(), **forced, "zero_optimization": zero}
 
@@ -136,6 +149,7 @@ def _register(
     stage: int,
     options: type[ZeroOptions],
     offload: Callable[[Any], dict[str, Any]] = _nothing,
+    connect: str = CONNECT,
 ) -> None:
     leaves = offload is not _nothing
     sharding = ShardingFacts(
@@ -154,16 +168,24 @@ def _register(
         sharding=sharding,
         accelerate_config=_accelerate_config(name),
         ds_config=_ds_config(stage, offload),
-        connect=CONNECT if stage < 3 else CONNECT_3,
+        connect=connect,
         needs_group=True,
     )
     BACKENDS.register(name, backend)
 
 
 def resolve(
-    config: dict[str, Any], *, step: StepSettings, precision: str, max_grad_norm: float
+    config: dict[str, Any],
+    *,
+    step: StepSettings,
+    precision: str,
+    max_grad_norm: float,
+    options: BackendOptions | None = None,
 ) -> dict[str, Any]:
-    """The JSON with every `auto` of the recipe's facts replaced by the plan's value."""
+    """The JSON with every `auto` of the recipe's facts replaced by the plan's value.
+
+    transformers' Trainer knows `auto` for buckets too: those become the backend's own options.
+    """
     resolved = copy.deepcopy(config)
     values = {
         "train_batch_size": step.micro_batch_size * step.accumulation_steps * step.num_ranks,
@@ -177,7 +199,20 @@ def resolve(
     for block in ("bf16", "fp16"):
         if resolved.get(block, {}).get("enabled") == "auto":
             resolved[block]["enabled"] = precision == block
+    zero = resolved.get("zero_optimization")
+    if isinstance(zero, dict):
+        resolved["zero_optimization"] = _without_auto(zero, options)
     return resolved
+
+
+def _without_auto(zero: dict[str, Any], options: BackendOptions | None) -> dict[str, Any]:
+    """The block with the options' values for `auto`; what they do not know is left to DeepSpeed."""
+    known = options.model_dump(exclude=NOT_IN_THE_JSON) if options else {}
+    return {
+        key: known[key] if value == "auto" else value
+        for key, value in zero.items()
+        if value != "auto" or key in known
+    }
 
 
 _register("zero1", "DeepSpeed ZeRO-1: optimizer states divided", stage=1, options=Zero1Options)
@@ -189,13 +224,20 @@ _register(
     options=Zero2OffloadOptions,
     offload=_states_to_cpu,
 )
-_register("zero3", "DeepSpeed ZeRO-3: parameters divided too", stage=3, options=Zero3Options)
+_register(
+    "zero3",
+    "DeepSpeed ZeRO-3: parameters divided too",
+    stage=3,
+    options=Zero3Options,
+    connect=CONNECT_3,
+)
 _register(
     "zero3_offload",
     "DeepSpeed ZeRO-3 with parameters and optimizer in host RAM",
     stage=3,
     options=Zero3OffloadOptions,
     offload=_all_to_cpu,
+    connect=CONNECT_3,
 )
 _register(
     "zero3_nvme",
@@ -203,4 +245,5 @@ _register(
     stage=3,
     options=Zero3NvmeOptions,
     offload=_all_to_nvme,
+    connect=CONNECT_NVME,
 )

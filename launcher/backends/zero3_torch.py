@@ -44,9 +44,13 @@ class Zero3Strategy(ZeroStrategy):
                 if key == "weight" or num_updates:
                     self._fill(parameter, None if key == "weight" else key, tensor)
         for group in range(len(self.zero.fp16_groups)):
-            self.zero._reassign_or_swap_out_partitioned_parameters(group)
+            self._take_over(group)
         if small := self.zero.persistent_parameters:
             small[0].all_gather(small)
+
+    def _take_over(self, group: int) -> None:
+        """The placeholders' pieces from the trained ones, as after a step."""
+        self.zero._reassign_or_swap_out_partitioned_parameters(group)
 
     def _fill(self, parameter: nn.Parameter, key: str | None, full: Tensor) -> None:
         """DeepSpeed's own setter fails where the ranks do not divide the parameter: pad as it does."""

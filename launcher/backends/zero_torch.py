@@ -7,6 +7,7 @@ about the step: it finds non-finite gradients itself and leaves the weights alon
 
 import logging
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,7 +15,9 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.optim import Optimizer
 
+from launcher.backends.cpu_adam_torch import counts_in_python, offloaded
 from launcher.backends.strategy_torch import (
     MOMENTS,
     ParameterState,
@@ -25,6 +28,8 @@ from launcher.backends.strategy_torch import (
     poisoned_if_not_finite,
     remember_rates,
 )
+
+OURS = ("bf16", "fp16", "torch_autocast", "optimizer", "scheduler")
 
 
 def import_deepspeed(device_type: str) -> Any:
@@ -39,6 +44,8 @@ def import_deepspeed(device_type: str) -> Any:
     import deepspeed
 
     deepspeed.utils.logger.setLevel(logging.WARNING)
+    # deepspeed 0.19 calls collectives by names that torch 2.13 deprecates, several times a step
+    warnings.filterwarnings("ignore", category=FutureWarning, module=r"torch\.distributed")
     if device_type == "cpu":
         deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
     return deepspeed
@@ -51,7 +58,7 @@ class ZeroStrategy(Strategy):
         """Build the engine over the parts; `parts.config` is the resolved DeepSpeed JSON."""
         super().__init__(parts)
         deepspeed = import_deepspeed(parts.device.type)
-        inner = remember_rates(parts.make_optimizer(parts.groups))
+        inner, self.optimizer_line = self._optimizer(parts)
         self.module, self.zero, _, _ = deepspeed.initialize(
             model=parts.module.to(parts.device),
             optimizer=inner,
@@ -61,6 +68,13 @@ class ZeroStrategy(Strategy):
         self.optimizer = inner
         self.has_moments = False
         self._apply_loss_scale()
+
+    def _optimizer(self, parts: Parts) -> tuple[Optimizer, str]:
+        """The recipe's optimizer, or the one that takes its place in host RAM; and what to say of it."""
+        inner = remember_rates(parts.make_optimizer(parts.groups))
+        if _offload_device(parts.config) == "none":
+            return inner, ""
+        return offloaded(inner, getattr(parts.options, "cpu_adam", "auto"))
 
     def _apply_loss_scale(self) -> None:
         if self.loss_scale.is_live:
@@ -101,11 +115,16 @@ class ZeroStrategy(Strategy):
         if ranks != self.parts.settings.num_ranks:
             raise mismatch(f"{ranks} ranks in the group", f"{self.parts.settings.num_ranks} ranks")
         self._check_offload()
-        return f"{self.parts.name}: DeepSpeedEngine over {ranks} ranks on {self.parts.device.type}"
+        line = f"{self.parts.name}: DeepSpeedEngine over {ranks} ranks on {self.parts.device.type}"
+        return "\n".join([line, *self.notes()])
+
+    def notes(self) -> list[str]:
+        """What else is worth a line at the start."""
+        return [self.optimizer_line] if self.optimizer_line else []
 
     def _check_offload(self) -> None:
         """Optimizer states live where the configuration says."""
-        asked = self.parts.config["zero_optimization"].get("offload_optimizer", {}).get("device", "none")
+        asked = _offload_device(self.parts.config)
         leaves = bool(
             getattr(self.zero, "cpu_offload", False) or getattr(self.zero, "offload_optimizer", False)
         )
@@ -145,12 +164,17 @@ class ZeroStrategy(Strategy):
 
     def _make_moments(self, num_updates: int) -> None:
         self.has_moments = True
-        fused = bool(self.optimizer.defaults.get("fused"))
         for flat in self._partitions():
-            device = flat.device if fused else torch.device("cpu")
-            step = {"step": torch.tensor(float(num_updates), device=device)}
-            self.optimizer.state[flat] = step | {key: torch.zeros_like(flat) for key in MOMENTS}
+            moments = {key: torch.zeros_like(flat) for key in MOMENTS}
+            self.optimizer.state[flat] = {"step": self._step_count(num_updates, flat), **moments}
         self._tie_moments()
+
+    def _step_count(self, num_updates: int, flat: Tensor) -> Tensor | int:
+        """The number of updates as this optimizer keeps it."""
+        if counts_in_python(self.optimizer):
+            return num_updates
+        fused = bool(self.optimizer.defaults.get("fused"))
+        return torch.tensor(float(num_updates), device=flat.device if fused else torch.device("cpu"))
 
     def _tie_moments(self) -> None:
         """DeepSpeed ties moments to parameters after its first group's step, when the others have none."""
@@ -158,9 +182,15 @@ class ZeroStrategy(Strategy):
         self.zero._lazy_init_hp_params_optimizer_state()
 
 
+def _offload_device(config: dict[str, Any]) -> str:
+    """Where a JSON puts the optimizer's states: none, cpu or nvme."""
+    block = config["zero_optimization"].get("offload_optimizer") or {}
+    return str(block.get("device", "none"))
+
+
 def engine_config(config: dict[str, Any]) -> dict[str, Any]:
-    """The JSON without its precision blocks (precision is ours) and with untried optimizers allowed."""
-    kept = {key: value for key, value in config.items() if key not in ("bf16", "fp16", "torch_autocast")}
+    """The JSON without what is ours (precision, optimizer, schedule), and with untried optimizers allowed."""
+    kept = {key: value for key, value in config.items() if key not in OURS}
     return kept | {"zero_allow_untested_optimizer": True, "steps_per_print": 2**62}
 
 

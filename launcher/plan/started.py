@@ -7,7 +7,7 @@ from typing import Any
 
 from launcher.backends.compare import flatten, require_agreement, settle, spoken
 from launcher.backends.lint import read_ds_file, require_one_checkpointing
-from launcher.backends.options import BACKENDS
+from launcher.backends.options import BACKENDS, BackendOptions
 from launcher.errors import LaunchMismatch, Problem
 from launcher.facts import RunArguments, Starter
 from launcher.recipe.load import LoadedRecipe, load_recipe
@@ -55,13 +55,14 @@ def _found(loaded: LoadedRecipe, starter: Starter) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if starter.config_file is not None:
         config = read_ds_file(Path(starter.config_file)).config
-        found |= settle(
-            starter.config_file,
-            config,
-            recipe=loaded.recipe,
-            origins=loaded.origins,
-            num_ranks=starter.world_size,
-        )
+        if not _is_shipped(config, loaded.recipe.backend):
+            found |= settle(
+                starter.config_file,
+                config,
+                recipe=loaded.recipe,
+                origins=loaded.origins,
+                num_ranks=starter.world_size,
+            )
     if by_hand := _by_accelerate(starter):
         found |= _settled_with_accelerate(loaded, by_hand)
     return found
@@ -99,8 +100,17 @@ def _check_ranks(backend: str, starter: Starter) -> None:
 
 
 def _ds_config(loaded: LoadedRecipe, starter: Starter) -> dict[str, Any] | None:
+    """The starter's JSON; a shipped one stands for its backend, whose options a person may set."""
     options = loaded.recipe.backend
     render = BACKENDS.get(options.name).ds_config
     if render is None:
         return None
-    return read_ds_file(Path(starter.config_file)).config if starter.config_file else render(options)
+    if starter.config_file is None:
+        return render(options)
+    config = read_ds_file(Path(starter.config_file)).config
+    return render(options) if _is_shipped(config, options) else config
+
+
+def _is_shipped(config: Mapping[str, Any], options: BackendOptions) -> bool:
+    backend = BACKENDS.get(options.name)
+    return backend.ds_config is not None and config == backend.ds_config(backend.options(name=options.name))

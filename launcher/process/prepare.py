@@ -9,6 +9,7 @@ import sys
 from collections.abc import MutableMapping, Sequence
 from pathlib import Path
 
+from launcher.backends.disk import require_usable
 from launcher.backends.lint import read_ds_file
 from launcher.backends.options import BACKENDS
 from launcher.errors import DataError, HardwareError, Problem, RecipeError
@@ -26,13 +27,15 @@ from launcher.recipe.load import LoadedRecipe
 def prepare(arguments: RunArguments, starter: Starter, environ: MutableMapping[str, str]) -> tuple[str, ...]:
     """Settle the environment and return what to tell. Raises LauncherError where it cannot work."""
     lines = [] if arguments.recipe_was_given else [f"no --recipe given: running '{arguments.recipe}'"]
-    loaded = resolve_started(arguments, starter).loaded  # mistakes are told before torch costs seconds
+    started = resolve_started(arguments, starter)  # mistakes are told before torch costs seconds
+    loaded = started.loaded
     if starter.config_file:
         lines += read_ds_file(Path(starter.config_file)).notices
     put_bin_first(environ)
     # accelerate exports "true" where its YAML is silent: transformers would give other ranks an empty model
     environ.pop("FSDP_CPU_RAM_EFFICIENT_LOADING", None)
     require_ready(loaded, visible_gpus(environ))
+    lines += require_usable(started.ds_config or {}, environ)
     lines += _settle_cards(loaded, arguments, starter, environ)
     if starter.name == "deepspeed" and starter.world_size > 1 and starter.rank == 0:
         require_free_port(environ)

@@ -2,6 +2,8 @@
 
     accelerate launch --config_file accelerate_configs/zero2.yaml -m tests.equivalence.cells FOLDER BACKEND
 
+Cell names behind the backend run only these.
+
 Each cell is a whole life of a rank, from its command line to its exported model. Before a cell's first
 step its trained tensors are kept, so that a test can tell how far they have moved.
 """
@@ -112,18 +114,18 @@ def _divide_by_own_targets(job: Job) -> None:
     job.order.window = window  # type: ignore[method-assign]
 
 
-def main(folder: Path, backend: str) -> None:
-    """All cells of a backend, one after another, in one process group: a second one would meet the first."""
+def main(folder: Path, backend: str, cells: Sequence[str]) -> None:
+    """The named cells of a backend, else all, in one process group: a second one would meet the first."""
     starter = read_starter(os.environ, parse(["--backend", backend]))
     needs_group = BACKENDS.get(backend).needs_group
     world = rank.join(starter, probe("cpu"), needs_group=needs_group)
     leave = rank.leave
     rank.join = lambda *_, **__: world
     rank.leave = lambda *_, **__: world.barrier()
-    for cell in cells_of(backend):
+    for cell in cells or cells_of(backend):
         run_cell(folder, backend, cell, starter)
     leave(world, failed=False)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2])
+    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3:])

@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from launcher.backends.operators import ASYNC_IO, is_compiled
 from launcher.backends.options import BACKENDS
 from tests import tiny
 from tests.launching import trained
 
 SKIPPED = {"model_parallel": "one CPU is one device: there is nothing to spread layers over"}
-if "LAUNCHER_TEST_NVME" not in os.environ:
+if not is_compiled(ASYNC_IO, os.environ):
     SKIPPED["zero3_nvme"] = (
-        "DeepSpeed compiles its disk access for minutes; libaio-dev and LAUNCHER_TEST_NVME=1"
+        "DeepSpeed's disk access is not compiled here, which takes minutes. "
+        "Type: sudo apt-get install -y libaio-dev && python -m launcher.backends.build_torch async_io"
     )
 BACKEND_NAMES = [backend.name for backend in BACKENDS]
 Cells = Callable[[str], tuple[Path, str]]
@@ -27,6 +29,10 @@ def material(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tiny.write_bert(folder / "bert", initializer_range=0.05)
     tiny.write_bert(folder / "bert-dropout", dropout=0.1, initializer_range=0.05)
     tiny.write_llama(folder / "llama", initializer_range=0.05)
+    if "zero3_nvme" not in SKIPPED:
+        wide = {"hidden_size": 256, "intermediate_size": 2048, "initializer_range": 0.05}
+        tiny.write_bert(folder / "classifier-wide", **wide)
+        tiny.write_llama(folder / "generator-wide", **wide)
     tiny.write_csv(folder / "train.csv", 59)
     tiny.write_csv(folder / "eval.csv", 23, seed=5)
     tiny.write_instructions(folder / "instructions.json", 59)
