@@ -5,8 +5,6 @@ Unlike loading, planning must not wait for a network: the hub is asked only when
 
 import json
 import os
-import urllib.error
-import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,13 +90,19 @@ def _can_ask() -> bool:
 
 
 def _download(options: ModelOptions) -> dict[str, Any]:
+    import urllib.error  # Slow to import, and rarely needed.
+    import urllib.request
+
     endpoint = (os.environ.get("HF_ENDPOINT") or HUB).rstrip("/")
     name, revision = options.model_name_or_path, options.revision or "main"
     address = f"{endpoint}/{name}/resolve/{revision}/config.json"
     try:
         with urllib.request.urlopen(address, timeout=_TIMEOUT_S) as answer:
             return _as_config(answer.read().decode("utf-8"))
-    except (urllib.error.URLError, ValueError, OSError) as error:
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise _unreadable(address, error) from error
+    except (OSError, ValueError) as error:
         raise _unreadable(address, error) from error
 
 

@@ -76,10 +76,14 @@ def _classifier_params(traits: Traits, hidden: int, num_labels: int) -> int:
 
 
 def _language_head_params(facts: ConfigFacts, hidden: int, width: int) -> int:
-    """Transform, its norm and the bias per token; the output matrix only where it is not tied."""
+    """Transform, its norm and a bias per token; the output matrix only where it is not tied.
+
+    Untied, BERT and RoBERTa keep a second bias: the head's and the matrix's are then two.
+    """
     vocabulary = facts.whole("vocab_size")
-    matrix = 0 if facts.flag("tie_word_embeddings") else vocabulary * width
-    return linear_params(hidden, width) + 2 * width + vocabulary + matrix
+    untied = vocabulary * (width + (0 if facts.model_type == "electra" else 1))
+    transform = linear_params(hidden, width) + 2 * width
+    return transform + vocabulary + (0 if facts.flag("tie_word_embeddings") else untied)
 
 
 def encoder(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:

@@ -157,12 +157,14 @@ def bloom(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
     return _shape(facts, task, num_labels, hidden, parts)
 
 
-def _split_linears(hidden: int, inner: int, order: str, output: str, bias: bool) -> tuple[LinearShape, ...]:
+def _split_linears(
+    hidden: int, inner: int, *, order: str, output: str, mlp: str, bias: bool
+) -> tuple[LinearShape, ...]:
     return (
         *(_linear(f"self_attn.{letter}_proj", hidden, hidden, bias) for letter in order),
         _linear(f"self_attn.{output}", hidden, hidden, bias),
-        _linear("fc1", hidden, inner, bias),
-        _linear("fc2", inner, hidden, bias),
+        _linear(f"{mlp}fc1", hidden, inner, bias),
+        _linear(f"{mlp}fc2", inner, hidden, bias),
     )
 
 
@@ -173,7 +175,14 @@ def opt(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
     positions, dropout = facts.whole("max_position_embeddings"), facts.share("dropout")
     projections = 2 * width * hidden if width != hidden else 0
     parts = _Parts(
-        linears=_split_linears(hidden, facts.whole("ffn_dim"), "kvq", "out_proj", facts.flag("enable_bias")),
+        linears=_split_linears(
+            hidden,
+            facts.whole("ffn_dim"),
+            order="kvq",
+            output="out_proj",
+            mlp="",
+            bias=facts.flag("enable_bias"),
+        ),
         heads=heads,
         kv_heads=heads,
         blocks_path="model.decoder.layers",
@@ -193,7 +202,9 @@ def phi(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
     """Phi-1 and Phi-2: one norm a block, attention and MLP side by side, a bias on the head."""
     hidden, heads = facts.whole("hidden_size"), facts.whole("num_attention_heads")
     parts = _Parts(
-        linears=_split_linears(hidden, facts.whole("intermediate_size"), "qkv", "dense", True),
+        linears=_split_linears(
+            hidden, facts.whole("intermediate_size"), order="qkv", output="dense", mlp="mlp.", bias=True
+        ),
         heads=heads,
         kv_heads=heads,
         blocks_path="model.layers",
