@@ -23,6 +23,8 @@ from launcher.models.source import ModelSource, find_model, unreachable
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 _AUTO = {"classification": AutoModelForSequenceClassification, "causal_lm": AutoModelForCausalLM}
 _NOT_FOUND = (OSError, ValueError)
+# What a layout's labels are, in the words of a model's configuration; classes are its default.
+PROBLEM_TYPES = {"class": None, "set": "multi_label_classification", "number": "regression"}
 
 
 def _common(options: ModelOptions, source: ModelSource) -> dict[str, Any]:
@@ -82,7 +84,13 @@ def check_length(max_length: int, limit: int | None) -> None:
 
 
 def load_model(
-    options: ModelOptions, *, task: str, dtype: str, label_names: tuple[str, ...], pad_token_id: int | None
+    options: ModelOptions,
+    *,
+    task: str,
+    dtype: str,
+    label_names: tuple[str, ...],
+    pad_token_id: int | None,
+    problem_type: str | None = None,
 ) -> nn.Module:
     """The pretrained model with a head for `task`, weights in `dtype` (always passed, never inferred).
 
@@ -97,6 +105,7 @@ def load_model(
     if task == "classification":
         # A checkpoint that was a classifier of other labels gets a new head.
         arguments |= _labels(label_names) | {"ignore_mismatched_sizes": True}
+        arguments |= {"problem_type": problem_type} if problem_type else {}
     config = load_config(options)
     try:
         model = _AUTO[task].from_pretrained(source.location, **arguments)

@@ -1,15 +1,13 @@
 """The module that every backend wraps: batch in, summed loss out. The only forward pass there is."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from launcher.losses.cross_entropy_torch import (
-    chunked_cross_entropy,
-    shifted_cross_entropy,
-    summed_cross_entropy,
-)
+from launcher.losses.cross_entropy_torch import chunked_cross_entropy, shifted_cross_entropy
+from launcher.losses.labelled_torch import summed_label_loss
 from launcher.precision_torch import StepPrecision
 from launcher.step.packed import packed_inputs
 
@@ -25,13 +23,21 @@ class TrainModule(nn.Module):
     """
 
     def __init__(
-        self, model: nn.Module, *, task: str, precision: StepPrecision, chunk_bytes: int | None
+        self,
+        model: nn.Module,
+        *,
+        task: str,
+        precision: StepPrecision,
+        chunk_bytes: int | None,
+        class_weights: Sequence[float] | None = None,
     ) -> None:
         """`chunk_bytes`: most bytes of fp32 logits at once (causal LM); None: all of them."""
         super().__init__()
         self.model = model
         self.task = task
         self.precision = precision
+        self.class_weights = None if class_weights is None else tuple(class_weights)
+        self._placed: Tensor | None = None
         self.chunk_bytes = chunk_bytes if chunk_bytes and self.can_chunk() else None
 
     def base(self) -> Any:
@@ -64,7 +70,7 @@ class TrainModule(nn.Module):
         labels: Tensor,
         position_ids: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """`input_ids`, `attention_mask` [rows, length]; `labels` [rows] or [rows, length].
+        """`input_ids`, `attention_mask` [rows, length]; `labels` [rows], [rows, classes] or [rows, length].
 
         `position_ids` [rows, length] are those of packed rows; absent, each row is one sample.
         """
@@ -83,8 +89,17 @@ class TrainModule(nn.Module):
 
     def _classify(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         logits = self.model(input_ids=input_ids, attention_mask=attention_mask).logits
-        loss = summed_cross_entropy(logits, labels)
+        loss = summed_label_loss(logits, labels, self._weights(logits.device))
         return loss, logits.new_empty(0) if self.training else logits
+
+    def _weights(self, device: torch.device) -> Tensor | None:
+        """The classes' weights on a device; none while evaluating, whose loss stays comparable."""
+        if self.class_weights is None or not self.training:
+            return None
+        # No buffer: a backend would shard it, a checkpoint would hold it.
+        if self._placed is None or self._placed.device != device:
+            self._placed = torch.tensor(self.class_weights, dtype=torch.float32, device=device)
+        return self._placed
 
     def _next_token(self, inputs: dict[str, Tensor | None], labels: Tensor) -> Tensor:
         if self.chunk_bytes is None:

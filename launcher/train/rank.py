@@ -15,11 +15,13 @@ from launcher.adapters.options import METHODS
 from launcher.backends.compare import require_batch
 from launcher.backends.options import BACKENDS
 from launcher.backends.render import json_text
+from launcher.data.layout import LAYOUTS
 from launcher.data.templates import choose as choose_template
+from launcher.data.templates import keep_with_model
 from launcher.errors import Interrupted, LaunchMismatch, Problem
 from launcher.facts import Machine, Plan, RunArguments, Starter
 from launcher.hardware.probe import machine as probe
-from launcher.models.load_torch import quiet_loading
+from launcher.models.load_torch import PROBLEM_TYPES, quiet_loading
 from launcher.plan.choose import fingerprint, make_plan, plan_lines
 from launcher.plan.compare import read_plan, require_same
 from launcher.plan.started import Started, resolve_started
@@ -224,6 +226,7 @@ def _export(job: Job) -> None:
     weights = {name.removeprefix("model."): tensor for name, tensor in job.strategy.whole_weights()}
     if not job.world.is_first:
         return
+    keep_with_model(job.tokenizer, _template(job))
     if before_save := METHODS.get(job.recipe.adapter.method).before_save:
         load_attribute(before_save)(job.module.model, weights)
     write_model(
@@ -237,6 +240,8 @@ def _export(job: Job) -> None:
             "model": job.recipe.model.model_dump(mode="json"),
             "weights_dtype": job.plan.weights_dtype,
             "label_names": list(job.label_names),
+            "layout": job.layout,
+            "problem_type": PROBLEM_TYPES[LAYOUTS.get(job.layout).labels],
             "max_length": job.store.max_length,
             "template": _template(job),
             "steps": job.progress.step,
@@ -245,8 +250,10 @@ def _export(job: Job) -> None:
 
 
 def _template(job: Job) -> str:
-    """How instructions became prompts, by its own name; empty for other layouts."""
-    return choose_template(job.recipe.data.template, job.tokenizer) if job.layout == "instruction" else ""
+    """How rows became prompts, by its own name; empty where there are none."""
+    if job.recipe.task != "causal_lm" or job.layout == "plain_text":
+        return ""
+    return choose_template(job.recipe.data.template, job.tokenizer, job.layout)
 
 
 def _write_summary(job: Job, quality: dict[str, float], seconds: float) -> None:
