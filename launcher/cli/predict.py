@@ -35,6 +35,12 @@ def run(args: argparse.Namespace) -> int:
 def _line(result: dict[str, object]) -> str:
     if "label" in result:
         return f"{result['label']}\t{result['probability']}\t{result['text']}"
+    if "labels" in result:
+        labels = result["labels"]
+        assert isinstance(labels, list)
+        return f"{', '.join(labels) or '-'}\t{result['text']}"
+    if "value" in result:
+        return f"{result['value']}\t{result['text']}"
     return str(result["answer"])
 
 

@@ -1,14 +1,16 @@
 """Prompt and answer as one row of ids, of which the answer and its end token are trained."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from launcher.data.conversations import Talks
 from launcher.data.encode import encode
+from launcher.data.ends import without_marks
 from launcher.data.examples import Examples
-from launcher.data.ragged import Bool, Int64, Ragged, offsets_of, positions
-from launcher.data.templates import choose, prompt_opening, render_end, render_prompts
+from launcher.data.ragged import Bool, Int32, Int64, Ragged, offsets_of, positions
+from launcher.data.templates import FOR_TURNS, choose, prompt_opening, render_end, render_prompts
 from launcher.errors import DataError, Problem
 
 MOST_LOST = 0.01
@@ -24,23 +26,99 @@ class Joined:
     notices: tuple[str, ...]
 
 
-def join_answers(examples: Examples, tokenizer: Any, template: str, max_length: int) -> Joined:
+def join_answers(
+    examples: Examples,
+    tokenizer: Any,
+    template: str,
+    max_length: int,
+    *,
+    train_on: str = "completions",
+    most_lost: float = MOST_LOST,
+) -> Joined:
     """Each example's ids. A row that is too long loses the left of its prompt, never its answer.
 
-    Rows whose answer alone does not fit are left out and counted. Raises DataError above 1 % of them.
+    Conversations lose their oldest exchanges first. Rows whose answer alone does not fit, or that have
+    none, are left out and counted. Raises DataError above the share `most_lost`.
+    `train_on`: completions, or all (the prompts' ids too).
     """
-    name = choose(template, tokenizer)
+    name = choose(template, tokenizer, examples.layout)
+    if examples.turns is not None:
+        joined = _join_talks(examples, tokenizer, name, max_length, most_lost)
+    else:
+        joined = _join_pairs(examples, tokenizer, name, max_length, most_lost)
+    return replace(joined, trained=np.ones_like(joined.trained)) if train_on == "all" else joined
+
+
+def _join_pairs(examples: Examples, tokenizer: Any, name: str, max_length: int, most_lost: float) -> Joined:
+    examples, said = _as_instructions(examples, tokenizer)
     first, prompts = _prompts(examples, tokenizer, name)
     answers = _answers(examples, tokenizer, name)
     # One id must stand in front of the answer: it predicts the answer's first.
     room = max_length - answers.lengths - len(first)
     fits = np.flatnonzero(room >= (0 if first else 1)).astype(np.int64)
-    notices = _lost(examples, fits, max_length, needed=int((max_length - room).max()) + (not first))
+    needed = int((max_length - room).max()) + (not first)
+    notices = _lost(examples, fits, max_length, needed=needed, most_lost=most_lost)
     prompts, answers, room = prompts.take(fits), answers.take(fits), room[fits]
     kept = np.minimum(prompts.lengths, room)
     rows, trained = _put_together(first, prompts, kept, answers)
     num_cut = int((kept < prompts.lengths).sum())
-    return Joined(rows=rows, trained=trained, num_truncated=num_cut, notices=notices)
+    return Joined(rows=rows, trained=trained, num_truncated=num_cut, notices=(*said, *notices))
+
+
+def _as_instructions(examples: Examples, tokenizer: Any) -> tuple[Examples, tuple[str, ...]]:
+    """A prompt and its completion as an instruction and its answer; marks at their ends are taken off."""
+    if examples.layout != "prompt_completion":
+        return examples, ()
+    answers, number = without_marks(examples.texts["completion"], tokenizer)
+    texts = {"instruction": examples.texts["prompt"], "input": [""] * len(examples), "output": answers}
+    said = f"{examples.path.name}: {number:,} completions end in a mark such as <|endoftext|>: "
+    said += "the tokenizer's end token stands in its place"
+    return replace(examples, texts=texts), (said,) if number else ()
+
+
+def _join_talks(examples: Examples, tokenizer: Any, name: str, max_length: int, most_lost: float) -> Joined:
+    talks = Talks(examples, tokenizer, name, end_token(tokenizer))
+    rows, trained = talks.fit(max_length)
+    counts = talks.num_trained(rows, trained)
+    answered = counts > 0
+    # The last answer must fit with one id in front of it; what stands left of that can be cut.
+    last = _last_spans(rows, trained)
+    fits = np.flatnonzero(answered & (last < max_length)).astype(np.int64)
+    needed = int(last.max(initial=0)) + 1
+    notices = _lost(examples, fits, max_length, needed=needed, most_lost=most_lost)
+    kept = np.minimum(rows.lengths[fits], max_length)
+    starts = rows.starts[fits] + rows.lengths[fits] - kept
+    begin = getattr(tokenizer, "bos_token_id", None)
+    places = positions(starts, kept)
+    values, marks = rows.values[places], trained[places]
+    cut = np.flatnonzero(kept < rows.lengths[fits])
+    _begin_again(values, marks, offsets_of(kept)[:-1][cut], rows.values[rows.starts[fits][cut]], begin)
+    return Joined(
+        rows=Ragged.of(values, kept),
+        trained=marks,
+        num_truncated=len(set(cut.tolist())) + talks.num_shortened,
+        notices=(*talks.notices(), *notices),
+    )
+
+
+def _begin_again(values: Int32, marks: Bool, heads: Int64, firsts: Int32, begin: int | None) -> None:
+    """In rows whose left was cut, put the begin token where they now begin, if they had it."""
+    if begin is not None:
+        heads = heads[firsts == begin]
+        values[heads], marks[heads] = begin, False
+
+
+def _last_spans(rows: Ragged, trained: Bool) -> Int64:
+    """From the start of the last trained stretch to the row's end, in ids; 0 where none is trained."""
+    before = np.concatenate([[False], trained[:-1]])
+    before[rows.starts[rows.lengths > 0]] = False
+    opens = np.where(trained & ~before, np.arange(len(trained)), -1)
+    latest = np.maximum.accumulate(opens) if len(opens) else opens
+    ends = np.maximum(rows.offsets[1:] - 1, 0)
+    found = latest[ends] if len(latest) else np.zeros(len(ends), dtype=np.int64)
+    inside = (found >= rows.starts) & (rows.lengths > 0)
+    spans: Int64 = np.where(inside, rows.offsets[1:] - found, 0).astype(np.int64)
+    return spans
 
 
 def _prompts(examples: Examples, tokenizer: Any, name: str) -> tuple[list[int], Ragged]:
@@ -49,7 +127,7 @@ def _prompts(examples: Examples, tokenizer: Any, name: str) -> tuple[list[int], 
     prompts = encode(texts, tokenizer, special_tokens=False)
     first = prompt_opening(tokenizer, name)
     begin = getattr(tokenizer, "bos_token_id", None)
-    if name != "chat" or begin is None or not len(texts) or not (prompts.lengths > 0).all():
+    if name not in FOR_TURNS or begin is None or not len(texts) or not (prompts.lengths > 0).all():
         return first, prompts
     if not (prompts.values[prompts.starts] == begin).all():
         return first, prompts
@@ -103,19 +181,25 @@ def _put_together(first: list[int], prompts: Ragged, kept: Int64, answers: Ragge
     return Ragged.of(values, lengths), trained
 
 
-def _lost(examples: Examples, fits: Int64, max_length: int, *, needed: int) -> tuple[str, ...]:
+def _lost(
+    examples: Examples, fits: Int64, max_length: int, *, needed: int, most_lost: float
+) -> tuple[str, ...]:
     num_lost = len(examples) - len(fits)
     if not num_lost:
         return ()
     lost = sorted(set(range(len(examples))) - set(fits.tolist()))
+    where = examples.where(lost[0])
     line = examples.lines[lost[0]]
     said = f"{num_lost:,} of {len(examples):,} rows have an answer that does not fit max_length {max_length}"
-    if num_lost > MOST_LOST * len(examples):
+    if examples.turns is not None:
+        said = said.replace("have", "have no answer, or", 1)
+    if num_lost > most_lost * len(examples) or num_lost == len(examples):
         raise DataError(
             Problem(
-                where=f"{examples.path}:{line}",
+                where=where,
                 what=f"{said} (this is the first)",
-                right=f"at most {MOST_LOST:.0%} of the rows may be lost: they would train nothing",
+                right=f"at most {most_lost:.1%} of the rows may be lost (data.max_lost_fraction): "
+                "they would train nothing",
                 type=f"data.max_length={needed} (the longest answer's need), or shorter answers in the file",
             )
         )

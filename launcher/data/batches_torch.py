@@ -80,7 +80,7 @@ def _places(segments: Int64, flat: Int64, filled: Any) -> Int64:
 
 
 def _labels(store: TokenStore, rows: Int64, flat: Int64, filled: Any) -> Int64 | Float32 | None:
-    if store.task == "classification":
+    if store.task != "causal_lm":
         return None if store.labels is None else store.labels[rows]
     targets = store.input_ids[flat].astype(np.int64)
     labels = np.full(filled.shape, IGNORED, dtype=np.int64)
@@ -98,9 +98,16 @@ def _nothing(store: TokenStore, pad_token_id: int, pad_to_multiple_of: int | Non
     batch = {"input_ids": ids, "attention_mask": mask}
     if store.segments is not None:
         batch["position_ids"] = torch.arange(shape[1])[None]
-    if store.task == "classification":
-        return batch if store.labels is None else batch | {"labels": torch.full(shape[:1], IGNORED)}
+    if store.task != "causal_lm":
+        return batch if store.labels is None else batch | {"labels": _no_label(store.labels)}
     return batch | {"labels": torch.full(shape, IGNORED)}
+
+
+def _no_label(labels: Int64 | Float32) -> Tensor:
+    """A label that no loss counts: -100 for a class; NaN where labels are numbers, all of which may occur."""
+    if labels.dtype == np.int64:
+        return torch.full((1,), IGNORED)
+    return torch.full((1, *labels.shape[1:]), torch.nan)
 
 
 def _width(longest: int, multiple: int | None, max_length: int) -> int:

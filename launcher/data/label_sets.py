@@ -96,7 +96,7 @@ def learn_sets(
                 where=f"{table.path}  {column}",
                 what=f"'{column}' holds {len(names)} class{'es' * (not names)}",
                 right="two classes or more",
-                type="another column: data.columns.label=COLUMN, or task=classification",
+                type="another column: data.columns.label=COLUMN, or data.layout=text_label",
             )
         )
     listed = ", ".join(f"{place} = {name} ({counts[name]:,})" for place, name in enumerate(names[:20]))

@@ -88,7 +88,9 @@ def _no_label(table: Table, column: str, row: int, value: Any) -> Problem:
         where=f"{table.where(row)}  {column}",
         what="the label is missing" if missing else f"the label is not one word or number: {excerpt(value)}",
         right="a class in every row",
-        type="fill the label in, or remove the row",
+        type="fill the label in, or remove the row"
+        if missing
+        else "data.layout=multi_label for sets of classes",
     )
 
 
@@ -159,7 +161,8 @@ def _refuse_floats(table: Table, column: str, distinct: dict[str, tuple[int, int
             where=f"{table.where(row)}  {column}",
             what=f"the label {floats[0]} is a fraction, not a class ({len(distinct):,} different values)",
             right="whole numbers or names",
-            type=f"another column (data.columns.label), or classes in '{column}': 1 instead of 1.0",
+            type="data.layout=regression to predict the number, another column (data.columns.label), "
+            f"or classes in '{column}': 1 instead of 1.0",
         )
     )
 

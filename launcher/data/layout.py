@@ -35,6 +35,7 @@ class Layout:
 
     `blank_separates`: blank rows of a text file are borders between documents, not missing texts.
     `complete` names groups of roles of which at least one must hold a text.
+    `by_name_only`: never recognised, always asked for.
     `labels`: what the role of kind label holds: one class, a set of classes, or a number.
     """
 
@@ -45,6 +46,7 @@ class Layout:
     complete: tuple[tuple[str, ...], ...]
     blank_separates: bool = False
     labels: Labels = "class"
+    by_name_only: bool = False
 
     def role(self, name: str) -> Role | None:
         """The role of that name."""

@@ -61,7 +61,7 @@ def apply(recognised: Recognised, table: Table) -> Recognised:
 
 def _candidates(options: DataOptions, task: str) -> list[Layout]:
     if options.layout == "auto":
-        layouts = [layout for layout in LAYOUTS if layout.task == task]
+        layouts = [layout for layout in LAYOUTS if layout.task == task and not layout.by_name_only]
     else:
         layouts = [LAYOUTS.get(options.layout, where="data.layout")]
     of_task = [layout for layout in layouts if layout.task == task]

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from launcher.data.answers import join_answers
+from launcher.data.answers import Joined, join_answers
 from launcher.data.blocks import join_blocks
 from launcher.data.context import Contexts
 from launcher.data.encode import closing, encode, opening
@@ -26,9 +26,10 @@ _UNLIMITED = 2**30
 class TokenStore:
     """Rows of token ids, one after another.
 
-    `labels` are class ids (classification). `trained` marks the ids that a language model learns to
-    predict; None: all. `num_targets` of a row is what its loss is summed over: one for a labelled row,
-    for a language model its trained ids without the first, which nothing predicts.
+    `labels` are class ids, 0/1 of every class (float32[rows, classes]), or numbers (float32[rows]).
+    `trained` marks the ids that a language model learns to predict; None: all. `num_targets` of a row is
+    what its loss is summed over: one for a labelled row (of a set, one a class); for a language model its
+    trained ids without the first, which nothing predicts.
     `sources`: the row of the file that each row is a window of, from 0 without gaps; None: each its own.
     `segments`: where each packed sample starts in `input_ids`, and the end of the last; None: not packed.
     """
@@ -82,6 +83,17 @@ class _Wanted:
         """The length for rows that have `whole` tokens uncut."""
         return self.length or choose_length(self.options.max_length, whole, self.limit)
 
+    def joined(self, examples: Examples, max_length: int) -> Joined:
+        """Prompts and answers as rows, cut to a length."""
+        return join_answers(
+            examples,
+            self.tokenizer,
+            self.template,
+            max_length,
+            train_on=self.options.train_on,
+            most_lost=self.options.max_lost_fraction,
+        )
+
     def first_length(self) -> Length:
         """The length where the rows themselves cannot tell it; a percentile gives its cap."""
         return self.length or choose_length(self.options.max_length, np.zeros(0, dtype=np.int64), self.limit)
@@ -116,13 +128,13 @@ def tokenise(
     wanted = _Wanted(
         tokenizer=tokenizer, options=options, template=template, limit=limit, length=length, scores=scores
     )
-    if task == "classification":
-        return _classified(examples, wanted)
+    if task != "causal_lm":
+        return _classified(examples, wanted, task)
     store = _documents(examples, wanted) if examples.layout == "plain_text" else _answered(examples, wanted)
     return packed(store) if options.packing else store
 
 
-def _classified(examples: Examples, wanted: _Wanted) -> TokenStore:
+def _classified(examples: Examples, wanted: _Wanted, task: str) -> TokenStore:
     uncut = _uncut(examples, wanted)
     whole = uncut.lengths
     length = wanted.length_for(whole)
@@ -133,12 +145,13 @@ def _classified(examples: Examples, wanted: _Wanted) -> TokenStore:
     num_rows = len(fitted.rows.offsets) - 1
     is_windows = wanted.overflow == "windows"
     return TokenStore(
-        task="classification",
+        task=task,
         input_ids=fitted.rows.values,
         offsets=fitted.rows.offsets,
         labels=labels,
         trained=None,
-        num_targets=np.full(num_rows, 0 if labels is None else 1, dtype=np.int64),
+        # A set of classes is one target a class, a class or a number is one.
+        num_targets=np.full(num_rows, 0 if labels is None else labels[:1].size, dtype=np.int64),
         max_length=length.value,
         length_reason=length.reason,
         num_truncated=fitted.num_long,
@@ -203,11 +216,11 @@ def _answered(examples: Examples, wanted: _Wanted) -> TokenStore:
     most = length.value
     if wanted.length is None and not isinstance(wanted.options.max_length, int) or wanted.overflow == "drop":
         most = _UNLIMITED  # rows are measured, or dropped, before anything is cut
-    joined = join_answers(examples, wanted.tokenizer, wanted.template, most)
+    joined = wanted.joined(examples, most)
     if most == _UNLIMITED and wanted.overflow != "drop":
         length = wanted.length_for(joined.rows.lengths)
         if int(joined.rows.lengths.max(initial=0)) > length.value:
-            joined = join_answers(examples, wanted.tokenizer, wanted.template, length.value)
+            joined = wanted.joined(examples, length.value)
     if wanted.overflow != "drop":
         what = "lose the beginning of the prompt"
         cut = _long_notice(examples, joined.num_truncated, length.value, what)

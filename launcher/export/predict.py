@@ -11,6 +11,8 @@ from launcher.models.load_torch import load_model, quiet_loading
 from launcher.models.options import ModelOptions
 from launcher.train.final_model import read_facts
 
+_PAIRS = ("text_pair", "regression")
+
 
 class Predictor:
     """A trained model, loaded once."""
@@ -37,6 +39,7 @@ class Predictor:
             dtype=self.facts["weights_dtype"],
             label_names=labels,
             pad_token_id=self.tokenizer.pad_token_id,
+            problem_type=self.facts.get("problem_type"),
         )
         if is_adapter:
             from launcher.adapters.peft_torch import read_adapter
@@ -45,7 +48,10 @@ class Predictor:
         return model
 
     def predict(self, texts: Sequence[str], *, max_new_tokens: int = 128) -> Iterator[dict[str, Any]]:
-        """One result a text: label and probability, or the generated answer."""
+        """One result a text: label and probability, labels, a value, or the generated answer.
+
+        Of a pair, the two texts stand around a tab.
+        """
         for text in texts:
             if self.facts["task"] == "classification":
                 yield self._classify(text)
@@ -54,20 +60,30 @@ class Predictor:
 
     @torch.inference_mode()
     def _classify(self, text: str) -> dict[str, Any]:
+        first, _, second = text.partition("\t") if self.facts.get("layout") in _PAIRS else (text, "", "")
         tokens = self.tokenizer(
-            text,
+            first,
+            second or None,
             truncation=True,
             max_length=self.facts["max_length"],
             return_tensors="pt",
             return_token_type_ids=False,
         ).to(self.device)
-        chances = self.model(**tokens).logits[0].float().softmax(-1)
-        best = int(chances.argmax())
-        return {
-            "text": text,
-            "label": self.facts["label_names"][best],
-            "probability": round(float(chances[best]), 4),
-        }
+        return {"text": text, **self._found(self.model(**tokens).logits[0].float())}
+
+    def _found(self, logits: torch.Tensor) -> dict[str, Any]:
+        """What the logits of one row say, by what the labels were in training."""
+        names, kind = self.facts["label_names"], self.facts.get("problem_type")
+        if kind == "regression":
+            return {"value": round(float(logits[0]), 4)}
+        if kind == "multi_label_classification":
+            chances = {
+                name: round(float(each), 4) for name, each in zip(names, logits.sigmoid(), strict=True)
+            }
+            return {"labels": [name for name in names if chances[name] > 0.5], "probabilities": chances}
+        probabilities = logits.softmax(-1)
+        best = int(probabilities.argmax())
+        return {"label": names[best], "probability": round(float(probabilities[best]), 4)}
 
     @torch.inference_mode()
     def _answer(self, text: str, max_new_tokens: int) -> dict[str, Any]:

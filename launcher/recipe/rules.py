@@ -23,7 +23,11 @@ METRICS = {
     "classification": ("accuracy", "macro_f1", "weighted_f1", "loss"),
     "causal_lm": ("loss", "perplexity"),
 }
-TEMPLATES = ("auto", "chat", "alpaca", "plain")
+LABEL_METRICS = {
+    "set": ("micro_f1", "macro_f1", "accuracy", "loss"),
+    "number": ("spearman", "pearson", "mse", "loss"),
+}
+TEMPLATES = ("auto", "chat", "chatml", "alpaca", "plain", "none")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +69,13 @@ Rule = Callable[[Given], Iterator[Problem]]
 Notice = Callable[[Given], Iterator[str]]
 
 
+def metrics_of(recipe: Recipe) -> tuple[str, ...]:
+    """What is measured of a recipe's task, the usual one first; the layout says what labels are."""
+    layout = recipe.data.layout
+    labels = LAYOUTS.get(layout).labels if layout in LAYOUTS.names() else "class"
+    return LABEL_METRICS.get(labels, METRICS[recipe.task])
+
+
 def problems_of(recipe: Recipe, origins: Mapping[str, Origin]) -> list[Problem]:
     """Everything between keys that makes the recipe unusable."""
     given = Given(recipe=recipe, origins=origins)
@@ -91,7 +102,7 @@ def best_model_can_be_chosen(given: Given) -> Iterator[Problem]:
     if not training.load_best_model_at_end:
         return
     needs = {
-        "metric_for_best_model": (training.metric_for_best_model, METRICS[given.recipe.task][0]),
+        "metric_for_best_model": (training.metric_for_best_model, metrics_of(given.recipe)[0]),
         "eval_steps": (training.eval_steps, "epoch"),
         "save_steps": (training.save_steps, "epoch"),
         "eval_fraction": (given.evaluates or None, "0.1"),
@@ -108,9 +119,11 @@ def best_model_can_be_chosen(given: Given) -> Iterator[Problem]:
 
 def metric_belongs_to_the_task(given: Given) -> Iterator[Problem]:
     """A classifier has accuracy and F1, a language model perplexity; both have loss."""
-    metric, known = given.recipe.training.metric_for_best_model, METRICS[given.recipe.task]
+    metric, known = given.recipe.training.metric_for_best_model, metrics_of(given.recipe)
     if metric is not None and metric not in known:
-        what = f"'{metric}' is not measured for {given.recipe.task}"
+        layout = given.recipe.data.layout
+        kind = layout if known != METRICS[given.recipe.task] else given.recipe.task
+        what = f"'{metric}' is not measured for {kind}"
         close = nearest(metric.removeprefix("eval_"), known) or known[0]
         yield given.problem(
             "training.metric_for_best_model",

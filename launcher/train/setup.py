@@ -14,17 +14,20 @@ from launcher.adapters.options import METHODS
 from launcher.backends.options import BACKENDS
 from launcher.backends.strategy_torch import Parts, Strategy
 from launcher.backends.zero import resolve
+from launcher.data.layout import LAYOUTS
 from launcher.data.order import RowOrder
+from launcher.data.split import Splits
 from launcher.errors import DoesNotFit, Problem
 from launcher.facts import Derived, Plan
 from launcher.models.load_torch import (
+    PROBLEM_TYPES,
     checkpoint_activations,
     load_model,
 )
 from launcher.optim.build_torch import build_optimizer, parameter_groups
 from launcher.optim.schedule import warmup_updates
 from launcher.precision_torch import LossScale, StepPrecision
-from launcher.recipe.rules import METRICS
+from launcher.recipe.rules import metrics_of
 from launcher.recipe.schema import Recipe
 from launcher.recipe.training import Every, TrainingOptions
 from launcher.registry import load_attribute
@@ -54,7 +57,7 @@ def build_job(
     chosen = Derived(key="max_length", value=store.max_length, reason=store.length_reason)
     plan = replace(plan, derived=(*plan.derived, chosen))
     torch.manual_seed(recipe.training.seed)
-    module = world.agreed(lambda: _module(recipe, plan, world, splits.label_names, tokenizer))
+    module = world.agreed(lambda: _module(recipe, plan, world, splits, tokenizer))
     # Counted now: a backend may leave placeholders of no elements behind.
     sizes = [(parameter.requires_grad, parameter.numel()) for parameter in module.parameters()]
     strategy = _connect(recipe, plan, world, module, ds_config)
@@ -93,15 +96,14 @@ def _data(recipe: Recipe, world: World) -> Prepared:
     return prepare_data(recipe, say=say, local_rank=int(os.environ.get("LOCAL_RANK", world.rank)))
 
 
-def _module(
-    recipe: Recipe, plan: Plan, world: World, label_names: tuple[str, ...], tokenizer: Any
-) -> TrainModule:
+def _module(recipe: Recipe, plan: Plan, world: World, splits: Splits, tokenizer: Any) -> TrainModule:
     model = load_model(
         recipe.model,
         task=recipe.task,
         dtype=plan.weights_dtype,
-        label_names=label_names,
+        label_names=splits.label_names,
         pad_token_id=tokenizer.pad_token_id,
+        problem_type=PROBLEM_TYPES[LAYOUTS.get(splits.layout).labels],
     )
     apply = load_attribute(METHODS.get(recipe.adapter.method).apply)
     base, model = model, apply(model, recipe.adapter, task=recipe.task)
@@ -109,7 +111,11 @@ def _module(
         checkpoint_activations(base)
     precision = StepPrecision(name=plan.precision, device_type=world.device.type)
     module = TrainModule(
-        model, task=recipe.task, precision=precision, chunk_bytes=recipe.training.loss_chunk_bytes
+        model,
+        task=recipe.task,
+        precision=precision,
+        chunk_bytes=recipe.training.loss_chunk_bytes,
+        class_weights=splits.class_weights,
     )
     if recipe.data.packing:
         require_packing(module, recipe.data.most_tokens)
@@ -178,7 +184,7 @@ def make_callbacks(job: Job) -> list[Callback]:
 
 def best_metric(recipe: Recipe) -> str:
     """The metric that tells the best model: the recipe's, or the task's first."""
-    return (recipe.training.metric_for_best_model or METRICS[recipe.task][0]).removeprefix("eval_")
+    return (recipe.training.metric_for_best_model or metrics_of(recipe)[0]).removeprefix("eval_")
 
 
 def _check_disk(job: Job) -> None:

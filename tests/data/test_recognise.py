@@ -124,4 +124,4 @@ def test_every_layout_is_whole(layout):
     assert len(set(names)) == len(names)
     assert all(alias == alias.lower() for role in layout.roles for alias in role.aliases)
     assert {role for group in layout.complete for role in group} <= set(names)
-    assert layout.task in ("classification", "multi_label", "regression", "causal_lm")
+    assert layout.task in ("classification", "causal_lm")

@@ -8,12 +8,13 @@ LAYOUTS.register(
     Layout(
         name="multi_label",
         summary="a text and a set of classes",
-        task="multi_label",
+        task="classification",
         roles=(
             Role(name="text", aliases=TEXTS),
             Role(name="label", aliases=("labels", "tags", "classes", "categories", "topics"), kind="label"),
         ),
         complete=(("text",),),
+        by_name_only=True,  # the columns alone look like a text and its class
         labels="set",
     ),
 )

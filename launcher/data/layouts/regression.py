@@ -11,13 +11,14 @@ LAYOUTS.register(
     Layout(
         name="regression",
         summary="a text (or two) and a number",
-        task="regression",
+        task="classification",
         roles=(
             Role(name="text", aliases=(*TEXTS, "text1", "text_a", "sentence1", "premise")),
             Role(name="pair", aliases=tuple(name for name in SECOND if name != "sentence"), required=False),
             Role(name="label", aliases=_NUMBERS, kind="label"),
         ),
         complete=(("text",),),
+        by_name_only=True,  # the columns alone look like a text and its class
         labels="number",
     ),
 )

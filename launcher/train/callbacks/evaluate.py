@@ -10,12 +10,14 @@ from launcher.data.batches_torch import eval_batches
 from launcher.data.tokens import TokenStore
 from launcher.errors import Problem, TrainError
 from launcher.metrics.classification import scores
+from launcher.metrics.label_sets import set_scores
 from launcher.metrics.language import perplexity
+from launcher.metrics.regression import regression_scores
 from launcher.metrics.windows import mean_of_windows, summed_loss
 from launcher.train.callbacks.callback import Callback, interval_due
 from launcher.train.job import Job
 
-SMALLER_IS_BETTER = ("loss", "perplexity")
+SMALLER_IS_BETTER = ("loss", "perplexity", "mse")
 
 
 def evaluate(job: Job, store: TokenStore) -> dict[str, float]:
@@ -37,13 +39,20 @@ def evaluate(job: Job, store: TokenStore) -> dict[str, float]:
     labels = store.labels[seen]
     if store.sources is not None:
         found["loss"], logits, labels = _by_row(logits, labels, store.sources[seen])
-    return found | scores(logits.argmax(-1), labels, len(job.label_names))
+    return found | label_scores(logits, labels, len(job.label_names))
+
+
+def label_scores(logits: Any, labels: Any, num_labels: int) -> dict[str, float]:
+    """The metrics of what the labels are: classes (int64), sets of them (float, 2-d), or numbers (float)."""
+    if labels.dtype == np.int64:
+        return scores(logits.argmax(-1), labels, num_labels)
+    return set_scores(logits, labels) if labels.ndim == 2 else regression_scores(logits[:, 0], labels)
 
 
 def _by_row(logits: Any, labels: Any, sources: Any) -> tuple[float, Any, Any]:
     """Mean loss, logits and labels of the rows that the windows were cut from."""
     means = mean_of_windows(logits, sources)
-    of_row = np.zeros(len(means), dtype=labels.dtype)
+    of_row = np.zeros((len(means), *labels.shape[1:]), dtype=labels.dtype)
     of_row[sources] = labels
     return summed_loss(means, of_row) / len(means), means, of_row
 
