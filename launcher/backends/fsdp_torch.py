@@ -39,6 +39,8 @@ class ShardedStrategy(PlainStrategy):
         self.module = shard(parts.module.to(parts.device), self.mesh, parts, offload=self.offload)
         self.pieces = self._make_pieces()
         groups = [group | {"params": [self.pieces[p] for p in group["params"]]} for group in self._groups()]
+        for group in parts.groups:
+            group["params"] = []  # else the whole parameters stay in memory beside their pieces
         self.optimizer = remember_rates(parts.make_optimizer(groups))
         self.gradient_factor = parts.settings.num_ranks
         self._fused = bool(self.optimizer.defaults.get("fused"))

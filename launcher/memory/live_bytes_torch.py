@@ -1,0 +1,117 @@
+"""Counts the bytes of live tensor storages, event by event, whatever allocates them: eager, fake or sharded.
+
+A dispatch mode sees every operator's outputs below autograd; a weak reference to each storage tells when
+it goes. Nothing is kept alive by being watched. What a kernel allocates and frees inside itself is not
+seen: `cuda_kernels` says what that is on a card.
+"""
+
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from launcher.memory.trace_log import Birth, TraceLog
+
+
+def _storages(found: Any) -> Iterator[tuple[Tensor, torch.UntypedStorage]]:
+    """Each plain tensor of an operator's result with its storage."""
+    if isinstance(found, Tensor):
+        if found.layout is torch.strided:
+            inner = getattr(found, "_local_tensor", found)
+            yield inner, inner.untyped_storage()
+    elif isinstance(found, list | tuple):
+        for each in found:
+            yield from _storages(each)
+
+
+class LiveBytes(TorchDispatchMode):
+    """Writes a `TraceLog` of allocations, frees and resizes while it is entered.
+
+    `answers` maps a dtype's kind to what a host read of one element gives where tensors hold no values
+    (fake tensors): `bool` for masks (nothing is padded), `float` for norms and flags of overflow.
+    """
+
+    def __init__(
+        self,
+        *,
+        answers: Mapping[str, bool | float] | None = None,
+        workspace: Callable[[Any, Sequence[Any]], int] | None = None,
+    ) -> None:
+        """`workspace(operator, arguments)`: bytes that its kernel needs while it runs."""
+        super().__init__()
+        self.log = TraceLog()
+        self._workspace = workspace
+        self._answers = answers
+        self._known: dict[int, tuple[int, Any]] = {}
+        self._resize: Callable[..., Any] = torch.UntypedStorage.resize_
+
+    def __enter__(self) -> "LiveBytes":
+        """Start watching; storages that are resized in place (FSDP2 does) are seen too."""
+        tracker, plain = self, self._resize
+
+        def resize_(storage: torch.UntypedStorage, size: int) -> Any:
+            done = plain(storage, size)
+            if known := tracker._known.get(storage._cdata):
+                tracker.log.resize(known[0], size)
+            return done
+
+        torch.UntypedStorage.resize_ = resize_  # type: ignore[method-assign]
+        super().__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        """Stop watching."""
+        super().__exit__(*error)
+        torch.UntypedStorage.resize_ = self._resize  # type: ignore[method-assign]
+
+    def __torch_dispatch__(
+        self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        """Run the operator, then note storages that were not there before."""
+        if any(each.__name__ == "DTensor" for each in types):
+            return NotImplemented  # its pieces' operators come here one by one
+        if self._answers is not None and func is torch.ops.aten._local_scalar_dense.default:
+            return self._answer(args[0])
+        found = func(*args, **(kwargs or {}))
+        self.see(found, func.__name__)
+        if self._workspace is not None and (needed := self._workspace(func, args)):
+            self.log.workspace(needed, func.__name__)
+        return found
+
+    def _answer(self, tensor: Tensor) -> bool | int | float:
+        assert self._answers is not None
+        if tensor.dtype is torch.bool:
+            return self._answers["bool"]
+        return type(0.0 if tensor.is_floating_point() else 0)(self._answers["float"])
+
+    def see(self, found: Any, origin: str) -> None:
+        """Note the storages of `found` that are new; `origin` names what made them."""
+        for tensor, storage in _storages(found):
+            key = storage._cdata
+            if key in self._known:
+                continue
+            birth = Birth(
+                num_bytes=storage.nbytes(),
+                origin=origin,
+                shape=tuple(tensor.shape),
+                dtype=str(tensor.dtype).removeprefix("torch."),
+            )
+            number = self.log.born(birth)
+            self._known[key] = (number, weakref.ref(storage, self._forget(key)))
+
+    def _forget(self, key: int) -> Callable[[Any], None]:
+        def forget(_: Any) -> None:
+            if known := self._known.pop(key, None):
+                self.log.gone(known[0])
+
+        return forget
+
+    def tag(self, tensors: Any, name: str) -> None:
+        """Say what these tensors' storages are, for the whole log, backwards too."""
+        for tensor, storage in _storages([*tensors]):
+            if storage._cdata not in self._known:
+                self.see(tensor, name)
+            self.log.tags.setdefault(self._known[storage._cdata][0], name)

@@ -1,0 +1,166 @@
+"""Predicts memory by running the real step on tensors without values, in a process of its own. No torch here.
+
+Two small depths are traced; every term of every moment is a straight line in the number of layers, so the
+whole depth follows. It needs no knowledge of the architecture: it checks the closed form, and stands in
+for it where there is none.
+"""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from launcher.errors import CannotTell, Problem
+from launcher.memory.breakdown import PHASES, Breakdown, Phase, Standing, Term
+from launcher.memory.cuda_kernels import cublas_workspace_bytes
+from launcher.memory.reserved import COMMUNICATOR_BYTES, DEFAULT_CONTEXT_BYTES
+from launcher.memory.trace_request import TraceRequest
+from launcher.memory.trace_segments import OWN_ROUNDING
+
+TIMEOUT_S = 300.0
+_LAYER_KEYS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers")
+_PACKAGE_PARENT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DepthTrace:
+    """One traced depth: bytes by tag at the worst moment of every mark, and what would be reserved."""
+
+    layers: int
+    peaks: Mapping[str, Mapping[str, int]]
+    reserved: int
+
+
+def trace(request: TraceRequest, *, timeout_s: float = TIMEOUT_S) -> Breakdown:
+    """Memory of one rank, by phases. Raises CannotTell where the architecture cannot be traced."""
+    layers = num_layers(request.config)
+    found = run(request, depths(request.config), timeout_s=timeout_s)
+    return breakdown(request, found, layers)
+
+
+def num_layers(config: Mapping[str, Any]) -> int:
+    """The number of blocks that a config.json states. Raises CannotTell where it states none."""
+    for key in _LAYER_KEYS:
+        if isinstance(config.get(key), int):
+            return int(config[key])
+    raise _refused(f"the configuration has none of {', '.join(_LAYER_KEYS)}")
+
+
+def depths(config: Mapping[str, Any]) -> tuple[int, ...]:
+    """Two small depths whose blocks repeat as the whole model's do; the model's own where it is small.
+
+    Four blocks give the first, second, last and second-last their own moments.
+    """
+    layers, period = num_layers(config), _period(config)
+    first = max(4, period * -(-4 // period))
+    second = first + max(2, period)
+    return (first, second) if second < layers else (layers,)
+
+
+def _period(config: Mapping[str, Any]) -> int:
+    """After how many blocks the kinds of layers repeat (sliding and full attention in turns)."""
+    kinds = config.get("layer_types")
+    if not isinstance(kinds, list):
+        pattern = config.get("sliding_window_pattern")
+        return pattern if isinstance(pattern, int) and pattern > 0 else 1
+    for period in range(1, len(kinds) + 1):
+        if all(kind == kinds[index % period] for index, kind in enumerate(kinds)):
+            return period
+    return 1
+
+
+def run(
+    request: TraceRequest, wanted: Sequence[int], *, timeout_s: float = TIMEOUT_S
+) -> tuple[DepthTrace, ...]:
+    """Trace the depths in a subprocess. Raises CannotTell with its last words where it fails."""
+    if importlib.util.find_spec("torch") is None:
+        raise _refused("torch is not installed")
+    text = json.dumps({"request": asdict(request), "depths": list(wanted)})
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "launcher.memory.trace_torch"],
+            input=text,
+            env=_environment(),
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise _refused(f"no answer within {timeout_s:g} s") from error
+    if done.returncode:
+        raise _refused((done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1][:400])
+    answers = json.loads(done.stdout.strip().splitlines()[-1])
+    return tuple(DepthTrace(**answer) for answer in answers)
+
+
+def _environment() -> dict[str, str]:
+    """No card, no network, one thread: nothing is computed."""
+    parents = os.pathsep.join([str(_PACKAGE_PARENT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    quiet = {"CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    return os.environ | quiet | {"PYTHONPATH": parents, "DS_ACCELERATOR": "cpu", "PYTHONWARNINGS": "ignore"}
+
+
+def _refused(why: str) -> CannotTell:
+    return CannotTell(
+        Problem(
+            where="memory trace",
+            what=f"this model cannot be traced: {why}",
+            right="torch and transformers with this architecture",
+            type="launcher plan without --trace, where the architecture is in the catalogue",
+        )
+    )
+
+
+def breakdown(request: TraceRequest, found: Sequence[DepthTrace], layers: int) -> Breakdown:
+    """The whole depth's phases from one or two traced depths."""
+    moments = extrapolate(found, layers)
+    phases = tuple(phase for name in PHASES if (phase := _phase(request, name, moments)))
+    peak = max(phase.num_bytes for phase in phases)
+    low = -(-peak // OWN_ROUNDING) * OWN_ROUNDING
+    high = max(low, _line([(each.layers, each.reserved) for each in found], layers))
+    context = DEFAULT_CONTEXT_BYTES + (COMMUNICATOR_BYTES if request.num_ranks > 1 else 0)
+    note = f"traced at {' and '.join(str(each.layers) for each in found)} of {layers} layers"
+    return Breakdown(
+        phases=phases,
+        reserved_bytes=(low, high),
+        process_bytes=(low + context, high + context),
+        standing=Standing(kind="derived", note=note),
+        method="trace",
+    )
+
+
+def extrapolate(found: Sequence[DepthTrace], layers: int) -> dict[str, dict[str, int]]:
+    """Bytes by tag at the worst moment of every mark that all depths share, at `layers` layers."""
+    shared = set.intersection(*(set(each.peaks) for each in found))
+    moments = {}
+    for mark in (each for each in found[0].peaks if each in shared):
+        tags = dict.fromkeys(tag for each in found for tag in each.peaks[mark])
+        points = {tag: [(each.layers, each.peaks[mark].get(tag, 0)) for each in found] for tag in tags}
+        moments[mark] = {tag: max(0, _line(pairs, layers)) for tag, pairs in points.items()}
+    return moments
+
+
+def _line(points: Sequence[tuple[int, int]], at: int) -> int:
+    """The straight line through one (constant) or two points."""
+    (x0, y0), (x1, y1) = points[0], points[-1]
+    return y0 if x0 == x1 else y0 + (y1 - y0) * (at - x0) // (x1 - x0)
+
+
+def _phase(request: TraceRequest, name: str, moments: Mapping[str, Mapping[str, int]]) -> Phase | None:
+    mine = {mark: tags for mark, tags in moments.items() if mark.partition("/")[0] == name}
+    if not mine:
+        return None
+    mark, tags = max(mine.items(), key=lambda item: sum(item[1].values()))
+    terms = [
+        Term(name=tag, num_bytes=size, formula=f"traced, alive at {mark}") for tag, size in tags.items() if size
+    ]
+    if name != "load" and request.kernels == "cuda":
+        size = cublas_workspace_bytes(request.compute_capability)
+        terms.append(Term(name="cuBLAS workspaces", num_bytes=size, formula="one a thread, never freed"))
+    return Phase(name=name, terms=tuple(sorted(terms, key=lambda term: -term.num_bytes)))
