@@ -114,10 +114,12 @@ def read_entry(folder: Path, parts: KeyParts, *, verify: bool) -> Content | None
         stores = {name: _read_store(folder, name, facts) for name in _ROWS}
         assert stores["train"] is not None
         return Content(splits=_splits(facts), train=stores["train"], evaluation=stores["evaluation"])
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         if not folder.exists():
             return None
         raise Damaged(f"{Path(str(error.filename)).name} is missing") from error
+    except OSError as error:
+        raise Damaged(error.strerror or str(error)) from error
     except (ValueError, KeyError, TypeError, AssertionError) as error:
         raise Damaged(f"{ENTRY} is damaged") from error
 

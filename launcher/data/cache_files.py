@@ -4,6 +4,7 @@ import hashlib
 import json
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from launcher.data.atomic import write_text
@@ -32,7 +33,8 @@ def _file_hash(file: Path, notes: Path, *, verify: bool) -> str:
     with place.open("rb") as opened:
         found = hashlib.file_digest(opened, "sha256").hexdigest()
     if _stamp(place) == before and time.time_ns() - before["mtime_ns"] > _TOO_YOUNG_NS:
-        write_text(note, json.dumps({"path": str(place), **before, "sha256": found}))
+        with suppress(OSError):  # not noted: the bytes are read again next time
+            write_text(note, json.dumps({"path": str(place), **before, "sha256": found}))
     return found
 
 

@@ -54,7 +54,6 @@ def prepare_data(
     Raises LauncherError, the same on every rank.
     """
     options = recipe.data
-    _settle_threads()
     tokenizer = load_tokenizer(recipe.model)
     limit = length_limit(load_config(recipe.model))
     if isinstance(options.max_length, int):
@@ -86,9 +85,17 @@ def prepare_data(
     )
 
 
-def _settle_threads() -> None:
+@contextmanager
+def _threads() -> Iterator[None]:
     """The tokenizer's own threads: as many as there are cores to use, not as many as the host has."""
-    os.environ.setdefault("RAYON_NUM_THREADS", str(limits.cores().amount))
+    name = "RAYON_NUM_THREADS"
+    given = os.environ.get(name)
+    os.environ.setdefault(name, str(limits.cores().amount))  # read at the first use, once a process
+    try:
+        yield
+    finally:
+        if given is None:
+            del os.environ[name]
 
 
 def _make(recipe: Recipe, tokenizer: Any, limit: int | None) -> Content:
@@ -97,7 +104,7 @@ def _make(recipe: Recipe, tokenizer: Any, limit: int | None) -> Content:
     splits = read_splits(options, Path(options.train_file), eval_path, recipe.task, recipe.training.seed)
     num_rows = len(splits.train) + (len(splits.evaluation) if splits.evaluation else 0)
     arguments: dict[str, Any] = {"options": options, "task": recipe.task, "template": options.template}
-    with _bar(num_rows):
+    with _threads(), _bar(num_rows):
         train = tokenise(splits.train, tokenizer, limit=limit, **arguments)
         evaluation = None
         if splits.evaluation is not None:
