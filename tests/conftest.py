@@ -36,6 +36,17 @@ def shared_data() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session", autouse=True)
+def tokens_are_kept_elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test, and no run that a test starts, touches the person's own cache."""
+    given = os.environ.get("LAUNCHER_CACHE")
+    os.environ["LAUNCHER_CACHE"] = str(tmp_path_factory.mktemp("launcher-cache"))
+    yield
+    os.environ.pop("LAUNCHER_CACHE")
+    if given is not None:
+        os.environ["LAUNCHER_CACHE"] = given
+
+
 @pytest.fixture(autouse=True)
 def nothing_leaks() -> Iterator[None]:
     """Fail a test that leaves an environment variable, a thread, a process group or a folder change."""
