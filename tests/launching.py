@@ -29,12 +29,12 @@ def environment() -> dict[str, str]:
 
 
 def start(
-    command: list[str], *, timeout_s: float = 240, **variables: str
+    command: list[str], *, timeout_s: float = 240, cwd: Path = ROOT, **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """Run to the end from the repository's root, without a GPU and without a network."""
     return subprocess.run(
         command,
-        cwd=ROOT,
+        cwd=cwd,
         env=environment() | variables,
         capture_output=True,
         text=True,

@@ -132,7 +132,7 @@ def require_lockable(needed_bytes: int) -> None:
 
 def _may_lock_any() -> bool:
     status = Path("/proc/self/status")
-    lines = status.read_text(encoding="ascii").splitlines() if status.exists() else []
+    lines = status.read_text(encoding="utf-8").splitlines() if status.exists() else []
     effective = [line.split()[1] for line in lines if line.startswith("CapEff:")]
     return any(int(text, 16) >> _CAN_LOCK_ANY & 1 for text in effective)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from launcher.backends.options import BACKENDS, Backend
 
 AGREE = "tests/train/test_backends_agree.py::test_b070_losses_and_weights_are_the_same_on_every_backend"
+METHODS_AGREE = "tests/adapters/test_methods_agree.py::test_the_same_numbers_on_every_backend"
 EXACT = "tests/equivalence/test_exact.py::test_exact"
 
 
@@ -66,7 +67,6 @@ def quantised_weights_stay_whole(combination: Combination) -> Refused | None:
     )
 
 
-# A method joins with a rule of its own here, such as one that needs a cache which checkpointing turns off.
 RULES: tuple[Rule, ...] = (quantised_weights_stay_whole,)
 
 _PROVEN_BY = {
@@ -74,6 +74,14 @@ _PROVEN_BY = {
     **dict.fromkeys(("zero1", "zero2_offload", "zero3", "zero3_offload", "fsdp2", "fsdp2_offload"), EXACT),
 }
 PROOFS = {(method, backend): test for method in ("full", "lora") for backend, test in _PROVEN_BY.items()}
+# Methods that add to a frozen model, by the backends that each is compared on.
+_ADDED = ("bottleneck", "ia3", "prompt", "p_tuning", "prefix")
+PROOFS |= {
+    (method, backend): METHODS_AGREE
+    for method in _ADDED
+    for backend in ("single_gpu", "multi_gpu", "zero2", "fsdp2")
+}
+QUANTISED_PROOFS = {("lora", backend): METHODS_AGREE for backend in ("single_gpu", "multi_gpu", "zero2")}
 GPU_PROOFS: dict[tuple[str, str], str] = {}
 _WARNINGS = {
     "zero3_nvme": "ZeRO-Infinity needs libaio and a fast local disk; its numbers are not proven here",
@@ -87,7 +95,8 @@ def cell(method: str, backend: str, *, quantised: bool = False) -> Cell:
     for rule in RULES:
         if refused := rule(combination):
             return refused
-    if not quantised and (test := PROOFS.get((method, backend))):
+    proofs = QUANTISED_PROOFS if quantised else PROOFS
+    if test := proofs.get((method, backend)):
         return Proven(test=test)
     return Upstream(warning=_WARNINGS.get(backend, f"no test here has compared {method} on {backend}"))
 

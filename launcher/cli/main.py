@@ -55,7 +55,7 @@ def _dispatch(arguments: list[str]) -> int:
         prog=f"launcher {arguments[0]}", description=verb.SUMMARY, allow_abbrev=False
     )
     verb.add_arguments(parser)
-    code = int(verb.run(parser.parse_args(arguments[1:])))
+    code = int(verb.run(parser.parse_intermixed_args(arguments[1:])))
     sys.stdout.flush()
     return code
 

@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections.abc import Mapping
 
-from launcher.backends.lint import read_ds_file
+from launcher.backends.disk import require_usable
 from launcher.backends.options import BACKENDS
 from launcher.errors import BadValue, Conflict, Problem
 from launcher.facts import RunArguments
@@ -22,8 +22,8 @@ from launcher.process.arguments import (
     take_every_word,
 )
 from launcher.process.command import Chosen, Command, Start, choose_starter, starter_command
-from launcher.process.config_files import find_config
 from launcher.process.gpus import peer_environment, visible_gpus
+from launcher.process.own_files import OwnFiles, agree, read_own_files
 from launcher.process.ports import free_port
 from launcher.process.prepare import put_bin_first, require_cards, require_ready
 from launcher.process.supervise import supervise
@@ -31,10 +31,12 @@ from launcher.recipe.batch import solve
 from launcher.recipe.load import LoadedRecipe, load_recipe
 
 SUMMARY = "start a recipe on its backend, and watch it to its end"
-USAGE = """usage: launcher run RECIPE [--backend NAME | --ds FILE] [--gpus N] [--name NAME] [--starter NAME]
-                    [--resume [auto|PATH] | --new] [--output_dir DIR] [--dry-run] [key=value ...]
+USAGE = """usage: launcher run RECIPE [--backend NAME | --ds FILE | --config_file FILE] [--gpus N]
+                    [--name NAME] [--starter NAME] [--resume [auto|PATH] | --new]
+                    [--output_dir DIR] [--dry-run] [key=value ...]
 
 --gpus N       processes, one a card (the recipe's hardware.gpus)
+--ds FILE      one's own DeepSpeed JSON; --config_file FILE: one's own Accelerate YAML
 --dry-run      print the starter's command line and stop
 --starter NAME accelerate, torchrun, deepspeed or python instead of the backend's preferred one"""
 
@@ -47,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Start the run and return its own exit code, whatever the starter made of it."""
     grammar = Grammar(
-        with_value=(*WITH_VALUE, "gpus", "starter"),
+        with_value=(*WITH_VALUE, "gpus", "starter", "config_file"),
         flags=("new", "dry_run"),
         names_recipe=True,
         usage=USAGE,
@@ -75,12 +77,16 @@ def build(reader: Reader, environ: Mapping[str, str]) -> Command:
                 type="launcher run quickstart",
             )
         )
-    loaded, chosen = _choose(arguments, _num_processes(reader))
+    files = read_own_files(arguments.ds, reader.options.get("config_file"))
+    for notice in files.notices:
+        print(notice, file=sys.stderr)
+    loaded, chosen = _choose(arguments, files, _num_processes(reader), reader.options.get("config_file"))
     num_processes = loaded.recipe.hardware.gpus
     cards = visible_gpus(environ) if loaded.recipe.hardware.device != "cpu" else ()
     _check(loaded, num_processes, cards)
+    _check_disk(loaded, files, environ)
     starter = choose_starter(chosen.backend, reader.options.get("starter"))
-    _one_process(starter, num_processes)
+    _fits(starter, num_processes, chosen.config_file)
     start = Start(
         num_processes=num_processes,
         port=free_port(),
@@ -112,32 +118,38 @@ def _num_processes(reader: Reader) -> int | None:
     )
 
 
-def _choose(arguments: RunArguments, num_processes: int | None) -> tuple[LoadedRecipe, Chosen]:
-    """Load the recipe with what the command line decides about backend and cards."""
-    extra: dict[str, object] = {} if num_processes is None else {"hardware.gpus": num_processes}
-    named = _named_backend(arguments)
+def _choose(
+    arguments: RunArguments, files: OwnFiles, num_processes: int | None, config_file: str | None
+) -> tuple[LoadedRecipe, Chosen]:
+    """Load the recipe with what command line and files decide about backend and cards."""
+    count = num_processes or files.num_processes
+    extra: dict[str, object] = {} if count is None else {"hardware.gpus": count}
+    named = _named_backend(arguments, files)
     if named is not None:
         extra["backend.name"] = named
     loaded = load_recipe(arguments.recipe, arguments.overrides, extra=extra)
+    if files != OwnFiles():
+        loaded = agree(arguments, files, loaded.recipe.hardware.gpus).loaded
     options = loaded.recipe.backend
     backend = BACKENDS.get(options.name)
     own = options != backend.options(name=options.name)
-    return loaded, Chosen(backend=backend, ds=arguments.ds, has_own_options=own)
+    chosen = Chosen(backend=backend, ds=arguments.ds, config_file=config_file, has_own_options=own)
+    return loaded, chosen
 
 
-def _named_backend(arguments: RunArguments) -> str | None:
-    by_file = read_ds_file(find_config(arguments.ds)).backend if arguments.ds else None
+def _named_backend(arguments: RunArguments, files: OwnFiles) -> str | None:
     named = BACKENDS.get(arguments.backend, "--backend").name if arguments.backend else None
-    if by_file and named and by_file != named:
+    if files.backend and named and files.backend != named:
+        option = f"--ds {arguments.ds}" if arguments.ds else "--config_file FILE"
         raise Conflict(
             Problem(
-                where=arguments.ds or "",
-                what=f"the file is for {by_file}, --backend says {named}",
+                where=arguments.ds or "--config_file",
+                what=f"the file is for {files.backend}, --backend says {named}",
                 right="one of the two",
-                type=f"--ds {arguments.ds}",
+                type=option,
             )
         )
-    return BACKENDS.get(by_file, str(arguments.ds)).name if by_file else named
+    return files.backend or named
 
 
 def _check(loaded: LoadedRecipe, num_processes: int, cards: tuple[str, ...]) -> None:
@@ -149,7 +161,25 @@ def _check(loaded: LoadedRecipe, num_processes: int, cards: tuple[str, ...]) -> 
     solve(training.global_batch_size, None if asked == "auto" else asked, num_processes)
 
 
-def _one_process(starter: str, num_processes: int) -> None:
+def _check_disk(loaded: LoadedRecipe, files: OwnFiles, environ: Mapping[str, str]) -> None:
+    """What ZeRO-Infinity needs of this machine, before ranks find out one by one."""
+    options = loaded.recipe.backend
+    render = BACKENDS.get(options.name).ds_config
+    rendered = render(options) if render else {}
+    require_usable(files.ds.config if files.ds else rendered, environ)
+
+
+def _fits(starter: str, num_processes: int, config_file: str | None) -> None:
+    """Raise Conflict for a starter that cannot do what else was typed."""
+    if config_file is not None and starter != "accelerate":
+        raise Conflict(
+            Problem(
+                where=f"--starter {starter}",
+                what=f"{config_file} is Accelerate's file, {starter} does not read it",
+                right="accelerate with its file, or another starter with --ds or --backend",
+                type="--starter accelerate",
+            )
+        )
     if starter == "python" and num_processes > 1:
         raise Conflict(
             Problem(

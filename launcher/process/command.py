@@ -47,16 +47,20 @@ class Start:
 
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
-    """The backend to start; `ds` is one's own JSON, `has_own_options`: more than the shipped files say."""
+    """The backend to start; `ds` and `config_file` are one's own JSON and Accelerate YAML.
+
+    `has_own_options`: more than the shipped files say.
+    """
 
     backend: Backend
     ds: str | None = None
+    config_file: str | None = None
     has_own_options: bool = False
 
     @property
     def is_shipped(self) -> bool:
         """Whether the backend's shipped files say all that the ranks must know."""
-        return self.ds is None and not self.has_own_options
+        return self.ds is None and self.config_file is None and not self.has_own_options
 
 
 def choose_starter(backend: Backend, asked: str | None) -> str:
@@ -96,6 +100,8 @@ def tool(name: str, module: str) -> list[str]:
 
 def _accelerate_file(chosen: Chosen) -> Path:
     """A JSON of one's own stands behind run.py: the backend's YAML would name the shipped one beside it."""
+    if chosen.config_file is not None:
+        return find_config(chosen.config_file)
     is_plain = chosen.is_shipped or chosen.backend.ds_config is None
     return find_config(f"accelerate_configs/{chosen.backend.name if is_plain else 'multi_gpu'}.yaml")
 
@@ -107,7 +113,8 @@ def _accelerate(chosen: Chosen, start: Start) -> tuple[list[str], list[str]]:
     if chosen.backend.max_ranks != 1:
         head += ["--main_process_port", str(start.port)]
     is_one_of_many = chosen.backend.name == "multi_gpu" and start.num_processes == 1
-    return head, _backend_words(chosen, is_implied=chosen.is_shipped and not is_one_of_many)
+    is_said = chosen.is_shipped or chosen.config_file is not None
+    return head, _backend_words(chosen, is_implied=is_said and not is_one_of_many)
 
 
 def _torchrun(chosen: Chosen, start: Start) -> tuple[list[str], list[str]]:

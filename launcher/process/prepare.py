@@ -9,6 +9,7 @@ import sys
 from collections.abc import MutableMapping, Sequence
 from pathlib import Path
 
+from launcher.backends.accelerate_file import read_file
 from launcher.backends.disk import require_usable
 from launcher.backends.lint import read_ds_file
 from launcher.backends.options import BACKENDS
@@ -16,8 +17,10 @@ from launcher.errors import DataError, HardwareError, Problem, RecipeError
 from launcher.facts import RunArguments, Starter
 from launcher.models.source import find_model
 from launcher.plan.started import resolve_started
+from launcher.plan.write import COMMAND_VARIABLE
 from launcher.process import ports
 from launcher.process.gpus import peer_environment, visible_gpus
+from launcher.process.launch_line import config_file_above
 from launcher.process.op_lock import clear_stale_locks
 from launcher.recipe.batch import nearest_reachable, solve
 from launcher.recipe.check import data_problems
@@ -29,8 +32,7 @@ def prepare(arguments: RunArguments, starter: Starter, environ: MutableMapping[s
     lines = [] if arguments.recipe_was_given else [f"no --recipe given: running '{arguments.recipe}'"]
     started = resolve_started(arguments, starter)  # mistakes are told before torch costs seconds
     loaded = started.loaded
-    if starter.config_file:
-        lines += read_ds_file(Path(starter.config_file)).notices
+    lines += _files_notices(starter, environ)
     put_bin_first(environ)
     # accelerate exports "true" where its YAML is silent: transformers would give other ranks an empty model
     environ.pop("FSDP_CPU_RAM_EFFICIENT_LOADING", None)
@@ -42,6 +44,18 @@ def prepare(arguments: RunArguments, starter: Starter, environ: MutableMapping[s
     if starter.local_rank == 0:
         lines += clear_stale_locks(environ)
     return tuple(lines)
+
+
+def _files_notices(starter: Starter, environ: MutableMapping[str, str]) -> list[str]:
+    """What a person's files say without effect. Raises RecipeError for what accelerate let pass in its own.
+
+    `launcher run` has told all that already.
+    """
+    if COMMAND_VARIABLE in environ:
+        return []
+    lines = [*read_ds_file(Path(starter.config_file)).notices] if starter.config_file else []
+    above = config_file_above(environ) if starter.name == "accelerate" else None
+    return lines + ([*read_file(above).notices] if above else [])
 
 
 def put_bin_first(environ: MutableMapping[str, str]) -> None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from launcher.backends.accelerate_file import zero_name
 from launcher.backends.choose import settle_backend
 from launcher.backends.compare import Given, table
 from launcher.backends.lint import read_ds_file, require_fsdp2, unknown_ds_fields
@@ -38,7 +39,7 @@ def read_starter(environ: Mapping[str, str], arguments: RunArguments = _NOTHING_
         backend=_backend(environ, arguments, config_file, name, world_size),
         config_file=str(config_file) if config_file else None,
         mixed_precision=_mixed_precision(environ),
-        settings=_fsdp_settings(environ),
+        settings=_fsdp_settings(environ) | _zero_settings(environ, config_file),
     )
 
 
@@ -133,7 +134,10 @@ def _started_backend(environ: Mapping[str, str], config_file: Path | None) -> st
     if not _uses(environ, "DEEPSPEED"):
         return None
     _refuse_unknown_fields(environ)
-    return None if config_file else f"zero{environ.get('ACCELERATE_DEEPSPEED_ZERO_STAGE', '2')}"
+    if config_file:
+        return None
+    devices = [environ.get(f"ACCELERATE_DEEPSPEED_OFFLOAD_{what}_DEVICE") for what in ("OPTIMIZER", "PARAM")]
+    return zero_name(environ.get("ACCELERATE_DEEPSPEED_ZERO_STAGE", "2"), devices)
 
 
 def _fsdp_settings(environ: Mapping[str, str]) -> dict[str, Any]:
@@ -147,6 +151,14 @@ def _fsdp_settings(environ: Mapping[str, str]) -> dict[str, Any]:
     if _is_true(environ, "FSDP_ACTIVATION_CHECKPOINTING"):
         found["training.activation_checkpointing"] = True
     return found
+
+
+def _zero_settings(environ: Mapping[str, str], config_file: Path | None) -> dict[str, Any]:
+    """What the flat keys of a deepspeed_config block say about the recipe's facts."""
+    clipping = environ.get("ACCELERATE_GRADIENT_CLIPPING", "")
+    if config_file or not _uses(environ, "DEEPSPEED") or clipping in ("", "none", "None", "auto"):
+        return {}
+    return {"training.max_grad_norm": float(clipping)}
 
 
 def _refuse_unknown_fields(environ: Mapping[str, str]) -> None:

@@ -44,3 +44,33 @@ def test_for_programs_there_is_json(run_verb: Any, tmp_path: Path) -> None:
     assert good["ok"] and not bad["ok"] and not nowhere["ok"]
     assert bad["problems"][0]["where"] == "bad.yaml:4"
     assert set(bad["problems"][0]) == {"where", "what", "right", "type"}
+
+
+def test_b003_a_persons_json_is_checked_by_itself(run_verb: Any, tmp_path: Path) -> None:
+    (tmp_path / "zero2.json").write_text('{"zero_optimization": {"stage": 3},\n "overlap_comm": true}')
+    code, out, err = run_verb("check", "--ds", "zero2.json")
+    assert (code, out) == (2, "zero2.json: 1 problem\n")
+    assert "zero2.json:2" in err and "it belongs under zero_optimization" in err
+    (tmp_path / "zero2.json").write_text('{"zero_optimization": {"stage": 3}}')
+    code, out, err = run_verb("check", "--ds", "zero2.json")
+    assert (code, out) == (0, "zero2.json: good\n")
+    assert "named for stage 2, but the stage inside is 3" in err
+
+
+def test_b001_files_are_held_against_the_recipes_that_are_named(run_verb: Any, tmp_path: Path) -> None:
+    ds = {"train_batch_size": "64", "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 8}
+    (tmp_path / "mine.json").write_text(json.dumps(ds | {"zero_optimization": {"stage": 2}}))
+    words = ("check", "quickstart", "--ds", "mine.json", "--gpus")
+    code, out, err = run_verb(*words, "2")
+    assert (code, out) == (2, "mine.json: good\nquickstart: 1 problem\n")
+    assert "training.global_batch_size | 32     | 64   | -" in err
+    assert run_verb(*words, "2", "global_batch_size=64")[0] == 0
+    code, _, err = run_verb(*words, "1", "global_batch_size=64")
+    assert (code, "train_batch_size 64 != 4 x 8 x 1" in err) == (2, True)
+
+
+def test_findings_of_a_yaml_come_before_the_recipes(run_verb: Any, tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("num_proceses: 2\n")
+    code, out, err = run_verb("check", "quickstart", "--config_file", "mine.yaml")
+    assert (code, out) == (2, "mine.yaml: 1 problem\nquickstart: good\n")
+    assert "did you mean num_processes?" in err

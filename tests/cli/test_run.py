@@ -175,3 +175,48 @@ def test_the_ranks_exit_code_and_message_come_through(tmp_path: Path, root: Path
     assert done.returncode in (1, 2)
     assert done.stderr.count("nosuch") >= 1
     assert "Traceback" not in done.stderr
+
+
+def test_a_persons_yaml_is_started_with_the_processes_it_names(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("distributed_type: FSDP\nnum_processes: 4\nfsdp_config: {fsdp_version: 2}\n")
+    words = dry(capsys, "--config_file", str(path))
+    assert words[words.index("--config_file") + 1] == str(path)
+    assert words[words.index("--num_processes") + 1] == "4"
+    assert "--backend" not in words
+    words = dry(capsys, "--config_file", str(path), "--gpus", "2")
+    assert words[words.index("--num_processes") + 1] == "2"
+
+
+def test_b003_findings_in_a_persons_files_are_told_before_anything_starts(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    yaml, ds = tmp_path / "mine.yaml", tmp_path / "zero2.json"
+    yaml.write_text("distributed_type: FSDP\nnum_processes: 2\nfsdp_config: {fsdp_offload_param: true}\n")
+    ds.write_text('{"zero_optimization": {"stage": 3}, "overlap_comm": true}')
+    code, said = refused(capsys, "--config_file", str(yaml))
+    assert (code, "did you mean fsdp_offload_params" in said) == (2, True)
+    code, said = refused(capsys, "--ds", str(ds))
+    assert (code, "belongs under zero_optimization" in said) == (2, True)
+    ds.write_text('{"zero_optimization": {"stage": 3}}')
+    assert main([*QUICK, "--ds", str(ds), "--dry-run"]) == 0
+    assert "named for stage 2, but the stage inside is 3" in capsys.readouterr().err
+
+
+def test_another_starter_does_not_read_accelerates_file(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("distributed_type: DEEPSPEED\nnum_processes: 2\ndeepspeed_config: {zero_stage: 2}\n")
+    code, said = refused(capsys, "--config_file", str(path), "--starter", "torchrun")
+    assert (code, "--starter accelerate" in said) == (2, True)
+
+
+def test_a_disk_that_cannot_be_used_is_told_before_ranks_start(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    words = ["--backend", "zero3_nvme", "--gpus", "2", f"nvme_path={tmp_path / 'no' / 'disk'}"]
+    code, said = refused(capsys, *words)
+    assert (code, "mkdir -p" in said) == (1, True)
