@@ -101,7 +101,7 @@ def load_model(
     if options.attn_implementation != "auto":
         arguments["attn_implementation"] = options.attn_implementation
     if options.is_quantised:
-        arguments["quantization_config"] = quantisation(options, compute_dtype=DTYPES[dtype])
+        arguments["quantization_config"] = quantisation(options, task=task, compute_dtype=DTYPES[dtype])
     if task == "classification":
         # A checkpoint that was a classifier of other labels gets a new head.
         arguments |= _labels(label_names) | {"ignore_mismatched_sizes": True}

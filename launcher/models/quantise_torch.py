@@ -9,7 +9,11 @@ from launcher.errors import HardwareError, Problem
 from launcher.models.options import ModelOptions
 
 
-def quantisation(options: ModelOptions, *, compute_dtype: torch.dtype) -> Any:
+# A classification head is new and trains: it must not be packed. Transformers finds only a language head.
+_NEW_HEADS = ("classifier", "pre_classifier", "score", "pooler")
+
+
+def quantisation(options: ModelOptions, *, task: str, compute_dtype: torch.dtype) -> Any:
     """What `from_pretrained` needs to pack the linear layers; heads and embeddings stay as they are.
 
     The storage type is bytes: a backend that would divide packed weights is refused beforehand.
@@ -26,9 +30,11 @@ def quantisation(options: ModelOptions, *, compute_dtype: torch.dtype) -> Any:
                 type="pip install 'finetune-launcher[qlora]', or pip install bitsandbytes",
             )
         )
+    kept = [*_NEW_HEADS] if task == "classification" else None
     if options.load_in_8bit:
-        return BitsAndBytesConfig(load_in_8bit=True)
+        return BitsAndBytesConfig(load_in_8bit=True, llm_int8_skip_modules=kept)
     return BitsAndBytesConfig(
+        llm_int8_skip_modules=kept,
         load_in_4bit=True,
         bnb_4bit_quant_type=options.bnb_4bit_quant_type,
         bnb_4bit_use_double_quant=options.bnb_4bit_use_double_quant,

@@ -52,7 +52,10 @@ class TrainModule(nn.Module):
 
     def borrowed_parameters(self) -> list[nn.Parameter]:
         """Parameters that `forward` uses outside the module that owns them."""
-        return [] if self.chunk_bytes is None else [*self.base().get_output_embeddings().parameters()]
+        borrowed = [] if self.chunk_bytes is None else [*self.base().get_output_embeddings().parameters()]
+        if self.adds_tokens():  # the adapter embeds the input itself, to put its vectors in front
+            borrowed += [*self.base().get_input_embeddings().parameters()]
+        return borrowed
 
     def can_chunk(self) -> bool:
         """Whether the loss can be taken from the last hidden state and a plain linear head."""

@@ -1,19 +1,22 @@
 """Every method's runs on one backend, in one pair of processes: imports cost more than steps.
 
-    accelerate launch --config_file accelerate_configs/zero2.yaml -m tests.adapters.method_cells FOLDER BACKEND
+accelerate launch --config_file accelerate_configs/zero2.yaml -m tests.adapters.method_cells FOLDER BACKEND
 """
 
 import os
 import sys
 from pathlib import Path
 
+import torch
+from safetensors.torch import save_file
+
 import launcher.train.rank as rank
-from launcher.adapters.options import METHODS
 from launcher.backends.options import BACKENDS
 from launcher.backends.support import Refused, cell
 from launcher.hardware.probe import machine as probe
 from launcher.process.arguments import parse
 from launcher.process.starter import read_starter
+from launcher.train.job import Job
 from tests.equivalence.cells import run_with_start
 
 VARIANTS = {
@@ -28,6 +31,7 @@ VARIANTS = {
     "lora-rs": ("lora", ["lora_r=4", "use_rslora=true", "lora_target_modules=mlp"]),
     "qlora": ("lora", ["lora_r=4", "lora_target_modules=all-linear", "load_in_4bit=true"]),
 }
+NUM_ROWS = 8
 KINDS = ("classifier", "generator")
 
 
@@ -52,6 +56,36 @@ def words(folder: Path, backend: str, name: str) -> list[str]:
     return [*start, "--new", f"adapter={method}", *rate, *overrides]
 
 
+def keep_end(job: Job) -> None:
+    """Write the trained tensors as they are after the last step; alone, the logits of a few rows too."""
+    state = {name.removeprefix("model."): held["weight"].cpu().clone() for name, held in job.strategy.state()}
+    if not job.world.is_first:
+        return
+    save_file(state, job.folder / "end.safetensors")
+    if job.world.num_ranks == 1:
+        rows = _rows(job)
+        seen = _logits(job, rows)
+        padded = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=-1)
+        save_file({"logits": seen, "rows": padded}, job.folder / "logits.safetensors")
+
+
+def _rows(job: Job) -> list[torch.Tensor]:
+    ends = job.store.offsets
+    return [torch.tensor(job.store.input_ids[ends[row] : ends[row + 1]]).long() for row in range(NUM_ROWS)]
+
+
+@torch.no_grad()
+def _logits(job: Job, rows: list[torch.Tensor]) -> torch.Tensor:
+    """One row after another, without padding: the last position's, or a classifier's own."""
+    job.strategy.module.eval()
+    found = []
+    for row in rows:
+        batch = row.unsqueeze(0)
+        whole = job.module.model(input_ids=batch, attention_mask=torch.ones_like(batch)).logits
+        found.append(whole.flatten(0, -2)[-1].float())
+    return torch.stack(found)
+
+
 def main(folder: Path, backend: str, *only: str) -> None:
     """All runs of a backend, one after another, in one process group."""
     starter = read_starter(os.environ, parse(["--backend", backend]))
@@ -60,10 +94,9 @@ def main(folder: Path, backend: str, *only: str) -> None:
     rank.join = lambda *_, **__: world
     rank.leave = lambda *_, **__: world.barrier()
     for name in only or names_of(backend):
-        run_with_start(parse(words(folder, backend, name)), starter)
+        run_with_start(parse(words(folder, backend, name)), starter, after=keep_end)
     leave(world, failed=False)
 
 
 if __name__ == "__main__":
-    assert METHODS.names()
     main(Path(sys.argv[1]), *sys.argv[2:])

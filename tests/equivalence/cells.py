@@ -79,9 +79,12 @@ def run_cell(folder: Path, backend: str, cell: str, starter: Starter) -> None:
 
 
 def run_with_start(
-    arguments: RunArguments, starter: Starter, change: Callable[[Job], None] | None = None
+    arguments: RunArguments,
+    starter: Starter,
+    change: Callable[[Job], None] | None = None,
+    after: Callable[[Job], None] | None = None,
 ) -> None:
-    """A whole life of a rank that keeps its first weights; `change` meddles with the job before training."""
+    """A whole life of a rank that keeps its first weights; `change` and `after` see the job around training."""
     train = rank.train
 
     def with_start(job: Job, callbacks: Sequence[Callback]) -> None:
@@ -89,6 +92,8 @@ def run_with_start(
         if change is not None:
             change(job)
         train(job, callbacks)
+        if after is not None:
+            after(job)
 
     rank.train = with_start
     try:
