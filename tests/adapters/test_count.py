@@ -52,8 +52,8 @@ METHOD_OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 LAYERS = 2
 # Families beside the main ones: what depends on layer names, not every method.
-FEW = {name: ("lora-all", "houlsby", "ia3") for name in ("gemma3_text", "opt", "phi3", "mixtral")}
-FEW |= {name: ("lora-all", "pfeiffer") for name in ("distilbert", "deberta-v2", "electra")}
+FEW = dict.fromkeys(("gemma3_text", "opt", "phi3", "mixtral"), ("lora-all", "houlsby", "ia3"))
+FEW |= dict.fromkeys(("distilbert", "deberta-v2", "electra"), ("lora-all", "pfeiffer"))
 NO_CACHE = ("bert", "roberta")  # A prefix needs a decoder's key-value cache.
 CELLS = [
     (model, method)

@@ -22,7 +22,8 @@ def distilbert(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
     refuse_language_model(facts, task)
     hidden, inner = facts.whole("dim", "hidden_size"), facts.whole("hidden_dim")
     heads, positions = facts.whole("n_heads", "num_attention_heads"), facts.whole("max_position_embeddings")
-    classifier = linear_params(hidden, num_labels)
+    # Adapters keep every module whose name ends in "classifier": the layer before it, too.
+    classifier = linear_params(hidden, hidden) + linear_params(hidden, num_labels)
     return ModelShape(
         model_type=facts.model_type,
         task=task,
@@ -45,7 +46,7 @@ def distilbert(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
         word_embedding_params=facts.whole("vocab_size") * hidden,
         other_embedding_params=(positions + 2) * hidden,
         final_norm_params=0,
-        head_params=linear_params(hidden, hidden) + classifier,
+        head_params=classifier,
         num_labels=num_labels,
         classifier_params=classifier,
         blocks_path="distilbert.transformer.layer",
