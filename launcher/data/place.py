@@ -69,7 +69,7 @@ def source_files(path: Path) -> list[Path]:
         return files_in(path)
     if kind == "saved":
         return sorted(each for each in path.rglob("*") if each.is_file())
-    return [path] if kind == "file" else []
+    return [path] if kind == "file" and path.is_file() else []
 
 
 def known_endings() -> str:

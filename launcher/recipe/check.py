@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from launcher.data.format import FORMATS
+from launcher.data.format import FORMATS, format_of
+from launcher.data.place import files_in, kind_of
 from launcher.errors import LauncherError, Problem, RecipeError
 from launcher.recipe.build import value_at
 from launcher.recipe.library import is_shipped
@@ -62,16 +63,15 @@ def _missing(loaded: LoadedRecipe, key: str) -> Iterator[Problem]:
     if text is None:
         return
     path = Path(text)
-    if not (path.is_absolute() and path.exists()):
+    kind = kind_of(path)
+    if kind in ("hub", "saved"):
+        return  # whether they can be had shows when they are read
+    if kind == "many":
+        if not files_in(path):
+            yield _holds_nothing(path, key, origin)
+    elif not (path.is_absolute() and path.exists()):
         yield _not_found(loaded, key, text, origin)
-    elif not path.is_file():
-        yield Problem(
-            where=origin.place(),
-            what=f"{key}: {shown(path)} is a folder",
-            right="one file",
-            type=f"{key}=FILE",
-        )
-    elif path.suffix.lower() not in suffixes():
+    elif format_of(path) is None and loaded.recipe.data.format == "auto":
         close = nearest(path.suffix, suffixes())
         yield Problem(
             where=origin.place(),
@@ -84,6 +84,16 @@ def _missing(loaded: LoadedRecipe, key: str) -> Iterator[Problem]:
 def suffixes() -> list[str]:
     """The endings of files that can be read."""
     return [suffix for known in FORMATS for suffix in known.suffixes]
+
+
+def _holds_nothing(path: Path, key: str, origin: Origin) -> Problem:
+    what = "the folder holds no data file" if path.is_dir() else "the pattern finds no file"
+    return Problem(
+        where=origin.place(),
+        what=f"{key}: {shown(path)}: {what}",
+        right=f"files that end in one of: {', '.join(suffixes())} (or these with .gz or .zst)",
+        type=f"{key}=FILE, or {key}=FOLDER",
+    )
 
 
 def _not_found(loaded: LoadedRecipe, key: str, text: str, origin: Origin) -> Problem:

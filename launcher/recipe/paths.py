@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+from launcher.data.place import files_in, is_pattern
 from launcher.recipe.library import exists, folder
 from launcher.recipe.provenance import Leaf
 
@@ -38,6 +39,9 @@ def place(leaf: Leaf) -> Leaf:
         return leaf
     written_in = Path(leaf.origin.file) if leaf.origin.file else Path.cwd() / "command line"
     places = candidates(leaf.value, written_in)
+    if leaf.path[0] == "data" and is_pattern(leaf.value):
+        found = next((each for each in places if files_in(each)), None)
+        return replace(leaf, value=str(found)) if found else leaf
     if leaf.path[0] != "data":
         places = [each for each in places if exists(each) and each.is_dir()]
         places = [each for each in places if not each.is_relative_to(folder())]
