@@ -12,6 +12,7 @@ from launcher.memory.setting import Setting
 from launcher.plan import links
 from launcher.plan.optimizer_traffic import optimizer_bytes, trained_params
 from launcher.plan.work import Work, work
+from launcher.units import format_seconds
 
 # Shares of the data sheet's figures that are reached.
 # Products: cuBLAS in 16 bits on an A100 reaches 250 to 270 of 312 TFLOPS on large square sizes.
@@ -132,3 +133,8 @@ def _optimizer(setting: Setting, gpu: Gpu) -> TimeTerm:
     share = setting.num_ranks if setting.sharding.optimizer_states else 1
     seconds = moved * trained_params(setting) / share / memory + STEP_S
     return TimeTerm(name="optimizer", seconds=seconds, formula="bytes a trained element / bandwidth")
+
+
+def step_words(seconds: float) -> str:
+    """A step's seconds with three figures where there are fewer than ten of them."""
+    return f"{seconds:.3g} s" if seconds < 10 else format_seconds(seconds)
