@@ -140,9 +140,15 @@ def _classified(examples: Examples, wanted: _Wanted, task: str) -> TokenStore:
     length = wanted.length_for(whole)
     fitted = uncut.fit(length.value)
     labels = examples.labels
+    if labels is not None and labels.dtype != np.int64:
+        known: tuple[Overflow, ...] = ("auto", "keep_head", "keep_tail", "keep_head_tail", "drop")
+        _require(wanted.overflow, known, "labels that are not classes: windows are scored by class")
     if fitted.sources is not None and labels is not None:
         labels = labels[fitted.sources]
     num_rows = len(fitted.rows.offsets) - 1
+    said = [*_long_notice(examples, fitted.num_long, length.value, fitted.notice)]
+    if wanted.options.context.turns and examples.dialogues is None:
+        said.append(f"data.context.turns has no effect: rows of layout {examples.layout} stand alone")
     is_windows = wanted.overflow == "windows"
     return TokenStore(
         task=task,
@@ -155,7 +161,7 @@ def _classified(examples: Examples, wanted: _Wanted, task: str) -> TokenStore:
         max_length=length.value,
         length_reason=length.reason,
         num_truncated=fitted.num_long,
-        notices=_long_notice(examples, fitted.num_long, length.value, fitted.notice),
+        notices=tuple(said),
         sources=fitted.sources if is_windows else None,
     )
 

@@ -353,13 +353,13 @@ def reference_without_scaling(given: Given) -> Iterator[str]:
 def options_of_the_other_task(given: Given) -> Iterator[str]:
     """Some keys matter only to classifiers, some only to language models."""
     only = {
-        "classification": ("data.labels",),
-        "causal_lm": ("training.loss_chunk_bytes", "data.template", "data.fill"),
+        "classification": ("data.labels", "data.context.turns"),
+        "causal_lm": ("training.loss_chunk_bytes", "data.template", "data.fill", "data.packing"),
     }
     for task, keys in only.items():
         if task != given.recipe.task:
             for key in keys:
-                says = value_at(given.recipe, tuple(key.split("."))) not in (None, {}, "auto")
+                says = value_at(given.recipe, tuple(key.split("."))) not in (None, {}, "auto", False)
                 if given.is_given(key) and says:  # a resolved recipe writes every key, empty ones too
                     yield _no_effect(given, key, f"only {task} uses it")
 
