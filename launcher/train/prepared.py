@@ -55,7 +55,7 @@ def prepare_data(
     """
     options = recipe.data
     tokenizer = load_tokenizer(recipe.model)
-    limit = length_limit(load_config(recipe.model))
+    limit = _room_for_rows(recipe)
     if isinstance(options.max_length, int):
         check_length(options.max_length, limit)
     verify = verify or options.verify_cache
@@ -83,6 +83,12 @@ def prepare_data(
             said,
         ),
     )
+
+
+def _room_for_rows(recipe: Recipe) -> int | None:
+    """Tokens of a row that the position table has room for, beside an adapter's virtual ones."""
+    limit = length_limit(load_config(recipe.model))
+    return None if limit is None else limit - getattr(recipe.adapter, "num_virtual_tokens", 0)
 
 
 @contextmanager

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from launcher.errors import DataError
+from launcher.errors import DataError, RecipeError
 from launcher.recipe.load import load_recipe
 from launcher.train.prepared import Prepared, prepare_data
+from tests import tiny
 from tests.launching import ROOT, environment
 from tests.train.conftest import WriteRecipe
 
@@ -134,3 +135,16 @@ def test_b064_control_waiting_in_a_collective_does_time_out(classifier: WriteRec
     done, _ = two_ranks(classifier(), collective=True)
     assert done.returncode != 0
     assert "imed out" in done.stderr
+
+
+def test_virtual_tokens_take_positions_from_the_rows(tmp_path: Path) -> None:
+    tiny.write_bert(tmp_path / "bert")  # 66 positions
+    tiny.write_csv(tmp_path / "train.csv", 12)
+    recipe = tmp_path / "prompted.yaml"
+    recipe.write_text(
+        f"summary: s\ntask: classification\nmodel: {{model_name_or_path: {tmp_path / 'bert'}}}\n"
+        f"data: {{train_file: {tmp_path / 'train.csv'}, max_length: 60}}\n"
+        "adapter: {method: prompt, num_virtual_tokens: 10}\n"
+    )
+    with pytest.raises(RecipeError, match="at most 56"):
+        prepare_data(load_recipe(str(recipe)).recipe, say=print, root=tmp_path / "cache")
