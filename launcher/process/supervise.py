@@ -1,7 +1,8 @@
 """Start a run's starter, pass its output on, forward signals, and leave no process behind.
 
 The starter is a session of its own: a signal reaches it once, through here. Whatever it leaves
-behind when it ends is waited for briefly, then killed.
+behind when it ends is waited for briefly, then killed; its temporary files lie in a folder that goes too
+(torchrun never removes the one that it makes for logs).
 """
 
 import codecs
@@ -53,7 +54,7 @@ def supervise(
     """Run the command to its end. Call from the main thread: it installs signal handlers."""
     with tempfile.TemporaryDirectory(prefix="launcher-") as folder, adopting_orphans() as spared:
         exit_file = Path(folder) / "exit.json"
-        variables = {**environ, **command.environment, EXIT_FILE_VARIABLE: str(exit_file)}
+        variables = {**environ, **command.environment, EXIT_FILE_VARIABLE: str(exit_file), "TMPDIR": folder}
         with _signals() as came:
             ended = _run(command, variables, came, (stdout or sys.stdout, stderr or sys.stderr), spared)
         return _outcome(ended, read_exit_code(exit_file), came)

@@ -85,15 +85,16 @@ class Started:
 
 
 def _with_temporary(folder: Path) -> list[int]:
-    """Every process that was started with this folder for its temporary files."""
-    mark = f"\0TMPDIR={folder}\0".encode()
+    """Every process that was started with this folder, or one in it, for its temporary files."""
+    marks = [f"\0TMPDIR={folder}{end}".encode() for end in ("\0", "/")]
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            if mark in b"\0" + (entry / "environ").read_bytes():
-                found.append(int(entry.name))
+            variables = b"\0" + (entry / "environ").read_bytes()
         except OSError:  # it has ended meanwhile, or is another user's
             continue
+        if any(mark in variables for mark in marks):
+            found.append(int(entry.name))
     return found
 
 
