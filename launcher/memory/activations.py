@@ -3,16 +3,18 @@
 Read off the kernels' autograd formulas (torch/tools/autograd/derivatives.yaml) and the modelling code of
 transformers 5.24: each line names a tensor that some backward formula reads. h hidden size, f
 intermediate size, a heads, d head size, k key/value heads, s length; c bytes of the compute type, r of the
-stream between blocks. Checked against live bytes of real blocks: LLaMA, LoRA in bf16 autocast 12f + 24h.
+stream between blocks. Checked against live bytes of real blocks on a CPU (LLaMA, k = a/4, without the
+block's input): LoRA in bf16 12f + 24h, full fp32 under autocast 12f + 31.8h, full bf16 12f + 23.8h.
 """
 
 from dataclasses import dataclass
 
 from launcher.memory.setting import Setting
 from launcher.memory.sizes import Sizes
+from launcher.models.shape import LinearShape
 
-# Tanh-GELU written in Python (NewGELUActivation): `pow` runs in fp32 under autocast.
-_COMPOSED_GELU = ("gelu_new", "gelu_fast", "gelu_python")
+# Tanh-GELU written in Python (transformers/activations.py: NewGELUActivation, BloomGelu's forward aside).
+_COMPOSED_GELU = ("gelu_new", "gelu_fast", "gelu_python", "quick_gelu")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +28,7 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """One block's saved tensors, and the most that its backward pass holds beside its input."""
+    """One block's saved tensors, and those alive at the worst moment of its backward pass."""
 
     saved: tuple[Line, ...]
     backward: tuple[Line, ...]
@@ -44,14 +46,18 @@ class Block:
 
 def block_of(setting: Setting, sizes: Sizes) -> Block:
     """Saved tensors and the worst moment: the MLP's product, or the attention's softmax."""
-    attention, mlp = _attention(setting, sizes), _mlp(setting, sizes)
-    norms = _norms(setting, sizes)
-    saved = tuple(line for line in (*norms, *attention, *mlp) if line.per_token)
-    in_mlp = (*norms, *attention, *_mlp_backward(setting, sizes, mlp))
-    in_attention = (*norms, *attention, *_attention_backward(setting, sizes))
-    worst = max(in_mlp, in_attention, key=lambda lines: sum(line.per_token for line in lines))
-    stream = _stream(setting, sizes)
-    return Block(saved=saved, backward=tuple(line for line in (*worst, *stream) if line.per_token))
+    norms, attention, mlp = _norms(setting, sizes), _attention(setting, sizes), _mlp(setting, sizes)
+    moments = (
+        (*norms, *attention, *_mlp_backward(setting, sizes, mlp)),
+        (*norms, *attention, *_attention_backward(setting, sizes)),
+    )
+    worst = max(moments, key=lambda lines: sum(line.per_token for line in lines))
+    whole = (*worst, *_stream(setting, sizes))
+    return Block(saved=_real(norms, attention, mlp), backward=_real(whole))
+
+
+def _real(*parts: tuple[Line, ...]) -> tuple[Line, ...]:
+    return tuple(line for part in parts for line in part if line.per_token > 0)
 
 
 def _stream(setting: Setting, sizes: Sizes) -> tuple[Line, ...]:
@@ -64,76 +70,94 @@ def _stream(setting: Setting, sizes: Sizes) -> tuple[Line, ...]:
     )
 
 
-def _casts(sizes: Sizes) -> bool:
-    """Whether autocast copies every linear layer's input: it keeps copies of weights only."""
-    return sizes.residual_bytes > sizes.compute_bytes
-
-
 def _norms(setting: Setting, sizes: Sizes) -> tuple[Line, ...]:
-    """Two norms. RMS: fp32 copy of a half stream (`x.to(float32)`, read by pow and mul), and the
-    normalised value where the norm's weight trains. Layer norm: its input.
+    """Two norms. RMS: an fp32 copy of a half stream (`x.to(float32)`, read by pow and mul), and the
+    normalised values where the norm's weight trains. Layer norm: its input.
 
-    The first norm's input is the block's input where they have one type. Post-norm blocks (encoders)
-    save the two sums that are normalised.
-    """
+    The first norm's input is the block's own where they have one type, and a checkpoint already.
+    """  # noqa: D205
     shape, r = setting.shape, sizes.residual_bytes
     h = shape.hidden_size
+    own = 1 if setting.checkpointing == "full" else 2
     if shape.norm == "layer":
-        return (Line(name="norm inputs", per_token=2 * r * h, formula="2 r h"),)
+        return (Line(name="norm inputs", per_token=own * r * h, formula=f"{own} r h"),)
     if setting.fused_norm:
-        # 2h: the second norm's half-precision input; 4h more measured with fused norm and rotation kernels
-        # (LoRA on Llama-3-8B 12f + 23h, on Mistral-7B with repeated heads 12f + 26h a token).
-        return (Line(name="norm inputs", per_token=r * h + 4 * h, formula="r h + 4 h, fused kernels"),)
-    copies = 2 if r == 2 else (1 if setting.checkpointing == "full" else 2)
+        return (_fused_norms(setting, sizes),)
+    if setting.compiled:
+        return (Line(name="norm inputs", per_token=own * r * h, formula=f"{own} r h: norms are recomputed"),)
+    copies = 2 if r == 2 else own
     lines = [Line(name="norm inputs", per_token=copies * 4 * h, formula=f"{copies} x 4 h (fp32)")]
     if sizes.trains_base:
         lines.append(Line(name="normalised values", per_token=2 * r * h, formula="2 r h: the weights train"))
     return tuple(lines)
 
 
-def _linear_inputs(
-    setting: Setting, sizes: Sizes, names: list[str], features: int, *, has_copy: bool
-) -> float:
-    """Bytes a token of what the linear layers `names` save of their common input.
+def _fused_norms(setting: Setting, sizes: Sizes) -> Line:
+    """One kernel for norm and rotation saves its half input: r h for the second norm.
 
-    A trained weight saves its input, once where no cast copies it (`has_copy` then: it is saved already).
-    A frozen one saves nothing; each LoRA pair saves a copy in the type that it computes in.
+    Beside LoRA pairs measured 4 h more: bf16 Llama-3-8B 12f + 23h a token, Mistral-7B with repeated
+    heads 12f + 26h (over quantised weights, whose pairs are fused too, 2 h less); none more in full
+    training (Mistral-7B 12f + 18h).
     """
-    c = sizes.compute_bytes
+    h = setting.shape.hidden_size
+    more = 0 if sizes.trains_base else 4
+    width = sizes.residual_bytes + more
+    return Line(name="norm inputs", per_token=width * h, formula=f"{width} h (fused kernels)")
+
+
+def _casts(sizes: Sizes) -> bool:
+    """Whether autocast copies every linear layer's input: it keeps copies of weights only."""
+    return sizes.residual_bytes > sizes.compute_bytes
+
+
+def _input_bytes(
+    setting: Setting, sizes: Sizes, linears: list[LinearShape], *, is_saved: bool = False, is_cast: bool
+) -> float:
+    """Bytes a token that linear layers with one common input save of it.
+
+    A trained weight saves its input: one tensor, or a copy each where autocast casts (`is_cast`); nothing
+    more where it is saved anyway (`is_saved`). A frozen weight saves nothing, but each LoRA pair beside it
+    its own copy, as peft casts to the pair's type, then autocast to the compute type; with dropout a byte
+    an element for the mask.
+    """
+    c, features = sizes.compute_bytes, linears[0].in_features
     if setting.adapter is None:
-        if _casts(sizes) and not has_copy:
-            return len(names) * c * features
-        return 0 if has_copy else c * features
-    beside = [name for name in names if name in setting.adapter.targets]
+        if is_cast:
+            return len(linears) * c * features
+        return 0 if is_saved else sizes.activation_bytes * features
+    beside = [linear for linear in linears if linear.name in setting.adapter.targets]
+    mask = 1 if setting.adapter.dropout else 0
     if not beside:
         return 0
+    if setting.pure and sizes.trained_bytes == sizes.weight_bytes:
+        return (0 if is_saved else c * features) + len(beside) * mask * features * (1 + c)
     width = max(c, sizes.trained_bytes) if setting.pure else c
-    is_copied = sizes.trained_bytes != sizes.residual_bytes or _casts(sizes)
-    mask = features if setting.adapter.dropout else 0
-    if not is_copied:
-        return (0 if has_copy else c * features) + len(beside) * mask
-    return len(beside) * (width * features + mask)
+    return len(beside) * (width + mask) * features
+
+
+def _split(setting: Setting, kind: str) -> tuple[list[LinearShape], list[LinearShape]]:
+    """The linear layers of a kind that read the block's stream, and the last one."""
+    found = [linear for linear in setting.shape.linears if linear.kind == kind]
+    return found[:-1], found[-1:]
 
 
 def _attention(setting: Setting, sizes: Sizes) -> tuple[Line, ...]:
     shape, c = setting.shape, sizes.compute_bytes
-    names = [linear.name for linear in shape.linears if linear.kind == "attention"]
-    into, out = names[:-1], names[-1:]
-    heads = shape.num_heads * shape.head_dim
-    pair = (
-        heads if setting.repeats_kv or setting.attention == "eager" else shape.num_kv_heads * shape.head_dim
-    )
+    into, out = _split(setting, "attention")
+    query = shape.num_heads * shape.head_dim
+    repeated = setting.repeats_kv or setting.attention == "eager"
+    pair = query if repeated else shape.num_kv_heads * shape.head_dim
+    width = sizes.activation_bytes if setting.attention != "eager" else c
+    after = _input_bytes(setting, sizes, out, is_saved=True, is_cast=False) if out else 0
     lines = [
         Line(
             name="attention inputs",
-            per_token=_linear_inputs(setting, sizes, into, shape.hidden_size, has_copy=False),
+            per_token=_input_bytes(setting, sizes, into, is_cast=_casts(sizes)) if into else 0,
             formula="c h for each projection that saves its input",
         ),
-        Line(name="query, key, value", per_token=c * (heads + 2 * pair), formula="c (a + 2k) d"),
+        Line(name="query, key, value", per_token=width * (query + 2 * pair), formula="c (a + 2k) d"),
         Line(
-            name="attention output",
-            per_token=c * heads + _linear_inputs(setting, sizes, out, heads, has_copy=True),
-            formula="c a d, and the output projection's copy",
+            name="attention output", per_token=c * query + after, formula="c a d, and the projection's copy"
         ),
     ]
     if setting.attention == "eager":
@@ -147,71 +171,90 @@ def _dropout_masks(setting: Setting) -> tuple[Line, ...]:
     """native_dropout saves a byte an element; attention's projection and the MLP's output have one each."""
     if not setting.shape.hidden_dropout:
         return ()
-    h = setting.shape.hidden_size
-    return (Line(name="dropout masks", per_token=2 * h, formula="2 x 1 h"),)
+    return (Line(name="dropout masks", per_token=2 * setting.shape.hidden_size, formula="2 x 1 h"),)
+
+
+def _softmax_bytes(setting: Setting, sizes: Sizes) -> int:
+    """Softmax's result: fp32 by request (RMS-norm families) or by autocast, else in the compute type."""
+    is_half = setting.pure and setting.shape.norm == "layer" and sizes.compute_bytes == 2
+    return 2 if is_half else 4
 
 
 def _probabilities(setting: Setting, sizes: Sizes) -> Line:
-    """Eager attention: softmax saves its fp32 result, the product with v a copy in the compute type."""
+    """Eager attention: softmax saves its result, dropout a mask, the product with v its input."""
     shape, c = setting.shape, sizes.compute_bytes
-    softmax = 2 if setting.pure and shape.norm == "layer" and c == 2 else 4
-    copy = c if softmax != c else 0
-    dropout = 1 + softmax if shape.attention_dropout else 0
-    total = (softmax + copy + dropout) * shape.num_heads * setting.seq_len
+    softmax = _softmax_bytes(setting, sizes)
+    dropped = bool(shape.attention_dropout)
+    product = c if c != softmax or dropped else 0
+    total = softmax + product + (1 if dropped else 0)
     return Line(
         name="attention probabilities",
-        per_token=total,
-        formula=f"{softmax + copy + dropout} a s: softmax, its copy, dropout",
+        per_token=total * shape.num_heads * setting.seq_len,
+        formula=f"{total} a s: softmax, dropout's mask, the product's input",
     )
 
 
 def _attention_backward(setting: Setting, sizes: Sizes) -> tuple[Line, ...]:
-    """Eager: at the softmax's backward, gradients of its output and input in fp32, and the half one."""
+    """Eager: at the softmax's backward, gradients of its output and input, and the half one between.
+
+    Live bytes of real blocks on a CPU give 12 a s in all; the card's allocator was measured at 14 to 16
+    (TinyLlama, SmolLM2 in fp16) and 16 to 18 over an fp32 stream.
+    """
     shape, c = setting.shape, sizes.compute_bytes
-    heads = shape.num_heads * shape.head_dim
+    query, pair = shape.num_heads * shape.head_dim, shape.num_kv_heads * shape.head_dim
     if setting.attention != "eager":
         # gradients of output, q, k, v; flash accumulates q's in fp32 (flash_bwd: dq_accum)
-        extra = c * (2 * heads + 2 * shape.num_kv_heads * shape.head_dim) + 4 * heads
+        extra = c * (2 * query + 2 * pair) + 4 * query
         return (Line(name="attention gradients", per_token=extra, formula="c (2a + 2k) d + 4 a d"),)
-    per_score = 8 + (c if c < 4 else 0)
-    return (
-        Line(
-            name="attention gradients",
-            per_token=per_score * shape.num_heads * setting.seq_len,
-            formula=f"{per_score} a s: of the softmax's output and input",
-        ),
-    )
+    softmax = _softmax_bytes(setting, sizes)
+    width = 2 * softmax + (c if c != softmax else 0) + (2 if sizes.activation_bytes > c else 0)
+    total = width * shape.num_heads * setting.seq_len
+    return (Line(name="attention gradients", per_token=total, formula=f"{width} a s: around the softmax"),)
 
 
 def _mlp(setting: Setting, sizes: Sizes) -> tuple[Line, ...]:
-    shape, c = setting.shape, sizes.compute_bytes
-    h, f = shape.hidden_size, shape.intermediate_size
-    names = [linear.name for linear in shape.linears if linear.kind == "mlp"]
-    into, out = names[:-1], names[-1:]
-    product = _linear_inputs(setting, sizes, out, f, has_copy=False)
-    inputs = Line(
-        name="MLP inputs",
-        per_token=_linear_inputs(setting, sizes, into, h, has_copy=False),
-        formula="c h for each projection that saves its input",
+    into, out = _split(setting, "mlp")
+    inner, why = _inner_bytes(setting, sizes)
+    cast_out = setting.shape.activation in _COMPOSED_GELU and sizes.compute_bytes < 4
+    product = _input_bytes(setting, sizes, out, is_saved=False, is_cast=cast_out) if out else 0
+    return (
+        Line(
+            name="MLP inputs",
+            per_token=_input_bytes(setting, sizes, into, is_cast=_casts(sizes)) if into else 0,
+            formula="c h for each projection that saves its input",
+        ),
+        Line(name="MLP inner values", per_token=inner, formula=why),
+        Line(name="MLP product", per_token=product, formula="c f: input of the last projection"),
     )
+
+
+def _inner_bytes(setting: Setting, sizes: Sizes) -> tuple[float, str]:
+    """What the activation saves. Gated: gate, its activation, up. Composed tanh-GELU under autocast: its
+    input, fp32 for `pow`, tanh, 1 + tanh in fp32, and half the input.
+
+    A compiled block recomputes the activation from gate and up.
+    """  # noqa: D205
+    shape, c = setting.shape, sizes.activation_bytes
+    f = shape.intermediate_size
     if shape.gated_mlp:
-        inner = Line(name="gate, up, activation", per_token=3 * c * f, formula="3 c f")
-    elif shape.activation in _COMPOSED_GELU:
-        wide = 16 if c == 4 else 12 + 2 * c
-        inner = Line(name="activation's inner values", per_token=wide * f, formula=f"{wide} f (composed)")
-    else:
-        inner = Line(name="activation input", per_token=c * f, formula="c f")
-    return inputs, inner, Line(name="MLP product", per_token=product, formula="c f: input of the last one")
+        count = 2 if setting.compiled else 3
+        return count * c * f, f"{count} c f: gate, up{'' if setting.compiled else ', activation'}"
+    if shape.activation in _COMPOSED_GELU and not setting.compiled:
+        wide = 12 if c == 4 or setting.pure else 14
+        wide = wide if not (setting.pure and c == 2) else 6
+        return wide * f, f"{wide} f: the composed activation's factors"
+    return c * f, "c f: the activation's input"
 
 
 def _mlp_backward(setting: Setting, sizes: Sizes, mlp: tuple[Line, ...]) -> tuple[Line, ...]:
     """At the product's backward the last layer's input is gone; its gradient and the factors' are there."""
-    shape, c = setting.shape, sizes.compute_bytes
+    shape, c = setting.shape, sizes.activation_bytes
     f = shape.intermediate_size
     if shape.gated_mlp:
-        extra, why = 3 * c * f, "3 c f: of the product, the gate's activation, up"
+        # A compiled backward pass fuses activation and product: gradients of the product, gate and up.
+        extra, why = 3 * c * f, "3 c f: of the product, the activation, up"
     elif shape.activation in _COMPOSED_GELU:
-        extra, why = (12 if c == 2 else 12) * f, "12 f: the composed activation's chain in fp32"
+        extra, why = (c + 8) * f, "(c + 8) f: the chain in fp32"
     else:
         extra, why = 2 * c * f, "2 c f: of the activation's output and input"
     return (*mlp[:-1], Line(name="MLP gradients", per_token=extra, formula=why))

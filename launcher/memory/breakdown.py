@@ -40,13 +40,19 @@ class Standing:
 
 @dataclass(frozen=True, kw_only=True)
 class Breakdown:
-    """Memory of one rank. `reserved_bytes` and `process_bytes` (nvidia-smi's figure) are low and high."""
+    """Memory of one rank. `reserved_bytes` and `process_bytes` (nvidia-smi's figure) are low and high.
+
+    `context_bytes`: the driver's and communicators', outside of torch; `overlap_bytes`: freed memory that
+    overlapping streams cannot use again yet.
+    """
 
     phases: tuple[Phase, ...]
     reserved_bytes: tuple[int, int]
     process_bytes: tuple[int, int]
     standing: Standing
     method: Literal["estimate", "trace", "measured"] = "estimate"
+    context_bytes: int = 0
+    overlap_bytes: int = 0
 
     @property
     def peak(self) -> Phase:

@@ -21,8 +21,8 @@ def gathered_terms(setting: Setting, sizes: Sizes, phase: str) -> list[Term]:
     """Whole units on the card in a forward or backward pass.
 
     fsdp1: one block and the root (measured 0.961e9 on Mistral-7B: 0.436e9 + 0.524e9, on 2 and 4 ranks).
-    fsdp2: the block at work and the next one, prefetched, and the root, which stays
-    (`reshard_after_forward` is false for it). zero3: what fits `prefetch_bucket_elements` beside the block.
+    fsdp2: in the backward pass the block at work and the next one, prefetched; none when the loss is
+    taken; and the root, which stays (`reshard_after_forward` is false for it). zero3: what fits `prefetch_bucket_elements` beside the block.
     """
     if not setting.sharding.parameters:
         return []
@@ -35,7 +35,9 @@ def gathered_terms(setting: Setting, sizes: Sizes, phase: str) -> list[Term]:
             Term(name="gathered weights", num_bytes=largest, formula="largest of block and embedding"),
             Term(name="prefetched weights", num_bytes=ahead, formula="prefetch bucket"),
         ]
-    units = 2 if setting.sharding_kind == "fsdp2" and setting.num_ranks > 1 else 1
+    units = 1
+    if setting.sharding_kind == "fsdp2":
+        units = 0 if phase == "forward" else (2 if setting.num_ranks > 1 else 1)
     blocks = min(units, setting.shape.num_layers) * block
     return [
         Term(name="gathered blocks", num_bytes=blocks, formula=f"{units} x block"),

@@ -15,7 +15,8 @@ class Sizes:
     """Elements of the whole model, and the byte widths that a setting computes with.
 
     `block_linear`: quantisable weights of one block; `residual_bytes`: an element of the stream between
-    blocks; `compute_bytes`: an element of a matrix product; `weight_bytes`, `trained_bytes`: as held.
+    blocks; `compute_bytes`: an element of a matrix product, `activation_bytes`: of what a linear
+    layer returns; `weight_bytes`, `trained_bytes`: as held.
     """
 
     trained: int
@@ -26,6 +27,7 @@ class Sizes:
     weight_bytes: int
     trained_bytes: int
     compute_bytes: int
+    activation_bytes: int
     residual_bytes: int
     tokens: int
 
@@ -57,6 +59,8 @@ def sizes_of(setting: Setting) -> Sizes:
         weight_bytes=weight_bytes,
         trained_bytes=BYTES[setting.trainable_dtype],
         compute_bytes=compute_bytes,
+        # bitsandbytes' Linear4bit returns its input's type: fp32 where kbit preparation made norms fp32.
+        activation_bytes=4 if setting.kbit_upcast else compute_bytes,
         residual_bytes=_residual_bytes(setting, weight_bytes, pure),
         tokens=setting.micro_batch * setting.seq_len,
     )
@@ -69,12 +73,12 @@ def _residual_bytes(setting: Setting, weight_bytes: int, pure: bool) -> int:
     RMS norm returns its input's type. kbit preparation holds everything unquantised in fp32. FSDP's mixed
     precision casts the gathered weights, and with them the stream.
     """
+    if not pure and setting.shape.norm == "layer":
+        return 4
     if setting.sharding_kind == "fsdp1" or setting.gathered_dtype:
         gathered = BYTES[setting.gathered_dtype] if setting.gathered_dtype else weight_bytes
         return min(gathered, COMPUTE_BYTES[setting.precision]) if not setting.pure else gathered
     if setting.kbit_upcast:
-        return 4
-    if not pure and setting.shape.norm == "layer":
         return 4
     return weight_bytes
 
