@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoConfig, AutoModel, AutoModelForCausalLM
+from transformers import CONFIG_MAPPING, AutoConfig, AutoModel, AutoModelForCausalLM
 
 from launcher.errors import Problem, RecipeError
-from launcher.models import known
+from launcher.models import catalogue
 from launcher.models.load_torch import load_config, load_tokenizer, quiet_loading
 from launcher.models.options import ModelOptions
 from launcher.models.source import find_model
@@ -68,7 +68,7 @@ def _config(options: ModelOptions) -> tuple[Any, str]:
 
     A GGUF file takes seconds to read and says no more than the table.
     """
-    facts, name = known.facts(options.model_name_or_path), options.model_name_or_path
+    facts, name = _known_facts(options), options.model_name_or_path
     source = find_model(options)
     if facts is None or source.gguf_file is None:
         try:
@@ -79,6 +79,12 @@ def _config(options: ModelOptions) -> tuple[Any, str]:
     return AutoConfig.for_model(**facts), f"{name} from the table of known models"
 
 
+def _known_facts(options: ModelOptions) -> dict[str, Any] | None:
+    """The table's entry, where its class comes with transformers and not as remote code."""
+    facts = catalogue.config(options.model_name_or_path)
+    return facts if facts is None or facts["model_type"] in CONFIG_MAPPING else None
+
+
 def _unknown(options: ModelOptions, error: RecipeError) -> RecipeError:
     name = options.model_name_or_path
     if Path(name).expanduser().exists():
@@ -87,11 +93,18 @@ def _unknown(options: ModelOptions, error: RecipeError) -> RecipeError:
         Problem(
             where="model.model_name_or_path",
             what=f"the architecture of '{name}' is not known here: it is no folder, not in the hub's cache, "
-            f"and not one of {', '.join(known.names())}",
+            f"and not in the table of known models{_alike(name)}",
             right="a folder with the model's config.json; weights are not needed",
             type="model.model_name_or_path=FOLDER",
         )
     )
+
+
+def _alike(name: str) -> str:
+    if catalogue.config(name) is not None:
+        return " whose class comes with transformers"
+    near = catalogue.nearest_names(name)
+    return f" (which has {', '.join(near)})" if near else ""
 
 
 def _tokenizer(options: ModelOptions) -> tuple[Any, str]:

@@ -7,7 +7,7 @@ import pytest
 from transformers import AutoConfig, AutoTokenizer
 
 from launcher.errors import RecipeError
-from launcher.models import known
+from launcher.models import catalogue
 from launcher.models.load_torch import load_model
 from launcher.models.options import ModelOptions
 from launcher.recipe import library
@@ -37,7 +37,7 @@ def test_model_of_a_shipped_recipe_is_built_and_loads_for_its_task(name: str, tm
     assert made.is_stand_in and made.vocabulary_size < 1000
     tokenizer = AutoTokenizer.from_pretrained(tmp_path)
     config = AutoConfig.from_pretrained(tmp_path)
-    facts = known.facts(hub_id)
+    facts = catalogue.config(hub_id)
     assert facts is not None and config.model_type == facts["model_type"]
     assert (config.num_hidden_layers, config.vocab_size) == (2, len(tokenizer))
     assert config.pad_token_id == tokenizer.pad_token_id
@@ -88,7 +88,7 @@ def test_unknown_model_says_what_to_type(tmp_path: Path) -> None:
         _write(tmp_path, "someone/some-model", "causal_lm")
 
 
-def test_known_names_are_the_shipped_recipes_models() -> None:
+def test_catalogue_names_are_the_shipped_recipes_models() -> None:
     wanted = {load_recipe(name).recipe.model.model_name_or_path for name in library.names()}
-    assert wanted <= set(known.names())
-    assert known.facts("someone/some-model") is None
+    assert wanted <= set(catalogue.names())
+    assert catalogue.config("someone/some-model") is None
