@@ -99,6 +99,20 @@ install_project() {
   done
 }
 
+# What pip cannot bring: the library that ZeRO-Infinity (zero3_nvme) reads its disk with. One backend needs
+# it, so that the set-up says what to type where it cannot install it, and goes on.
+has_libaio() { printf '#include <libaio.h>\n' | "${CXX:-c++}" -E -x c++ - >/dev/null 2>&1; }
+install_libaio() {
+  if has_libaio; then return; fi
+  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    say "installing libaio-dev and g++ for the backend zero3_nvme"
+    timeout 300 apt-get -o Acquire::Retries=0 -o Acquire::http::Timeout=10 -qq install -y libaio-dev g++ >&2 || true
+    if has_libaio; then return; fi
+  fi
+  say "the backend zero3_nvme cannot be used yet, every other one can: libaio's header or a C++ compiler is missing"
+  say "  type: sudo apt-get update && sudo apt-get install -y libaio-dev g++   (RPM systems: dnf install libaio-devel gcc-c++)"
+}
+
 case "${1:-}" in
   quickstart) extras=tracking models=minilm also="" ;;
   lm) extras=tracking,gguf models=smollm2 also="" ;;
@@ -119,6 +133,7 @@ else
   trap 'rm -f "$constraint"' EXIT
   install_torch
   install_project
+  case ",$extras," in *,deepspeed,*) install_libaio ;; esac
   for name in "$1" $also; do printf '%s\n' "$inputs" >"$stamps/$name"; done
   say "$environment is ready"
 fi

@@ -12,6 +12,7 @@ from launcher.backends.options import BACKENDS, Backend
 AGREE = "tests/train/test_backends_agree.py::test_b070_losses_and_weights_are_the_same_on_every_backend"
 METHODS_AGREE = "tests/adapters/test_methods_agree.py::test_the_same_numbers_on_every_backend"
 EXACT = "tests/equivalence/test_exact.py::test_exact"
+FROM_DISK = "tests/equivalence/test_disk.py::test_exact_from_disk"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +73,7 @@ RULES: tuple[Rule, ...] = (quantised_weights_stay_whole,)
 _PROVEN_BY = {
     **dict.fromkeys(("single_gpu", "multi_gpu", "zero2"), AGREE),
     **dict.fromkeys(("zero1", "zero2_offload", "zero3", "zero3_offload", "fsdp2", "fsdp2_offload"), EXACT),
+    "zero3_nvme": FROM_DISK,
 }
 PROOFS = {(method, backend): test for method in ("full", "lora") for backend, test in _PROVEN_BY.items()}
 # Methods that add to a frozen model, by the backends that each is compared on.
@@ -84,7 +86,6 @@ PROOFS |= {
 QUANTISED_PROOFS = {("lora", backend): METHODS_AGREE for backend in ("single_gpu", "multi_gpu", "zero2")}
 GPU_PROOFS: dict[tuple[str, str], str] = {}
 _WARNINGS = {
-    "zero3_nvme": "ZeRO-Infinity needs libaio and a fast local disk; its numbers are not proven here",
     "model_parallel": "layers are spread only where two cards are visible; nothing of it is proven here",
 }
 

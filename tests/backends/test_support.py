@@ -11,8 +11,8 @@ from launcher.backends.options import BACKENDS
 from launcher.backends.support import GPU_PROOFS, PROOFS, Proven, Refused, Upstream, cell
 from launcher.errors import RecipeError
 from launcher.recipe.load import load_recipe
-from tests.equivalence.cells import EXACT
-from tests.equivalence.conftest import BACKEND_NAMES
+from tests.equivalence.cells import EXACT, WIDE, cells_of
+from tests.equivalence.started import BACKEND_NAMES
 from tests.train import test_backends_agree
 
 
@@ -33,6 +33,10 @@ def test_the_proofs_run_what_they_are_named_for() -> None:
     exact = {(method, backend) for (method, backend), test in PROOFS.items() if test == support.EXACT}
     assert {backend for _, backend in exact} <= set(BACKEND_NAMES)
     assert {method for method, _ in exact} <= {cell.rpartition("-")[2] for cell in EXACT}
+    assert cells_of("zero3_nvme") == WIDE
+    assert {cell.split("-")[1] for cell in WIDE} == {
+        method for (method, _), test in PROOFS.items() if test == support.FROM_DISK
+    }
     agree = {backend for (_, backend), test in PROOFS.items() if test == support.AGREE}
     assert agree <= {"single_gpu", *test_backends_agree.BACKENDS}
 
@@ -67,8 +71,8 @@ def test_b007_a_refused_cell_is_refused_with_the_recipe(monkeypatch: pytest.Monk
 
 
 def test_what_is_not_proven_here_is_said_with_the_recipe() -> None:
-    notices = load_recipe("quickstart", ["backend.name=zero3_nvme"]).notices
-    assert any("not proven here" in notice for notice in notices)
+    notices = load_recipe("quickstart", ["backend.name=model_parallel"]).notices
+    assert any("nothing of it is proven here" in notice for notice in notices)
     assert not any("proven" in notice for notice in load_recipe("quickstart").notices)
 
 

@@ -84,7 +84,7 @@ def run_with_start(
     change: Callable[[Job], None] | None = None,
     after: Callable[[Job], None] | None = None,
 ) -> None:
-    """A whole life of a rank that keeps its first weights; `change` and `after` see the job around training."""
+    """A rank's whole life that keeps its first weights; `change` and `after` see the job around training."""
     train = rank.train
 
     def with_start(job: Job, callbacks: Sequence[Callback]) -> None:

@@ -6,43 +6,22 @@ rank and micro batch, so only means over seeds can agree.
 """
 
 import statistics
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.equivalence.cells import CLOSE, EXACT, SEEDS
-from tests.equivalence.conftest import BACKEND_NAMES, Cells
-from tests.launching import distance, losses, metrics, weights
+from tests.equivalence.conftest import Cells
+from tests.equivalence.measures import moved, norms
+from tests.equivalence.started import BACKEND_NAMES
+from tests.launching import distance, losses, weights
 
-SPREAD = [name for name in BACKEND_NAMES if name != "single_gpu"]
+# from disk: test_disk.py
+SPREAD = [name for name in BACKEND_NAMES if name not in ("single_gpu", "zero3_nvme")]
 CONNECTED = {
     "multi_gpu": "multi_gpu: DistributedDataParallel over 2 ranks",
     "fsdp2": "fsdp2: ",
     "fsdp2_offload": "fsdp2_offload: ",
 }
-
-
-def moved(run: Path) -> tuple[float, float]:
-    """How far the trained tensors went, and how long they were: norms."""
-    start = weights_of(run / "start.safetensors")
-    end = weights(run / "final")
-    names = {name.replace(".default.", ".") for name in start}
-    ends = {name: tensor for name, tensor in end.items() if name in names}
-    starts = {name.replace(".default.", "."): tensor for name, tensor in start.items()}
-    starts = {name: starts[name] for name in ends}
-    return distance(starts, ends), distance(starts, {name: tensor * 0 for name, tensor in starts.items()})
-
-
-def weights_of(file: Path) -> dict[str, Any]:
-    from safetensors.torch import load_file
-
-    found: dict[str, Any] = load_file(file)
-    return found
-
-
-def norms(run: Path) -> list[float]:
-    return [line["grad_norm"] for line in metrics(run) if "loss" in line]
 
 
 @pytest.mark.parametrize("cell", EXACT)

@@ -196,3 +196,44 @@ def test_an_unknown_purpose_is_refused(box: Box) -> None:
 def test_every_script_parses(name: str, root: Path) -> None:
     done = subprocess.run(["bash", "-n", str(root / f"scripts/{name}.sh")], check=False)
     assert done.returncode == 0
+
+
+def without_libaio(box: Box, user: int) -> None:
+    """A compiler that finds no header until apt-get has been there, and who is typing."""
+    there = box.folder.parent / "libaio"
+    box.add_program(box.programs / "c++", f"#!/bin/bash\ncat >/dev/null; [ -e {there} ]\n")
+    box.add_program(box.programs / "id", f"#!/bin/bash\necho {user}\n")
+    box.add_program(
+        box.programs / "apt-get",
+        f'#!/bin/bash\necho "apt-get $*" >>"$LOG"; [ ! -e {there}.no ] && touch {there}\n',
+    )
+
+
+def test_the_tests_setup_installs_what_the_disk_backend_needs_where_it_may(box: Box) -> None:
+    without_libaio(box, user=0)
+    done = box.setup("test")
+    assert done.returncode == 0, done.stderr
+    assert "install -y libaio-dev g++" in box.told()
+    assert "cannot be used yet" not in done.stderr
+
+
+def test_without_root_it_says_what_to_type_and_goes_on(box: Box) -> None:
+    without_libaio(box, user=1000)
+    done = box.setup("test")
+    assert (done.returncode, done.stdout) == (0, ".venv\n")
+    assert "apt-get" not in box.told()
+    assert "type: sudo apt-get update && sudo apt-get install -y libaio-dev g++" in done.stderr
+
+
+def test_an_installation_that_fails_does_not_fail_the_setup(box: Box) -> None:
+    without_libaio(box, user=0)
+    (box.folder.parent / "libaio.no").touch()
+    done = box.setup("test")
+    assert (done.returncode, done.stdout) == (0, ".venv\n")
+    assert "the backend zero3_nvme cannot be used yet" in done.stderr
+
+
+def test_a_quickstart_installs_nothing_on_the_system(box: Box) -> None:
+    without_libaio(box, user=0)
+    assert box.setup("quickstart").returncode == 0
+    assert "apt-get" not in box.told()
