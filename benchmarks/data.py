@@ -347,7 +347,7 @@ def padding(num_pairs: int) -> dict[str, Any]:
         ("c4", "llamafactory/c4_demo.jsonl", "plain_text"),
     ):
         for length in (512, 1024, 2048):
-            options = {"max_length": length, "layout": layout, "packing": True, "template": "auto"}
+            options = {"max_length": length, "layout": layout, "packing": True, "max_lost_fraction": 0.05}
             alone = read_store(file, smollm(), "causal_lm", **options | {"packing": layout == "plain_text"})
             together = alone if layout == "plain_text" else packed(alone)
             key = f"{name}, rows of {length}"

@@ -52,7 +52,7 @@ class Contexts:
     def fit(self, max_length: int) -> Fitted:
         """Rows of at most `max_length` ids. An utterance that is too long alone loses its end."""
         long = np.flatnonzero(self.lengths > max_length)
-        chosen = self._chosen(set(long.tolist()), max_length)
+        chosen = self._chosen(long.tolist(), max_length)
         order = np.fromiter((turn for turns in chosen for turn in turns), dtype=np.int64)
         rows = self._rows(order, np.fromiter(map(len, chosen), dtype=np.int64, count=len(chosen)))
         rows, num_cut = self._cut(rows, max_length)
@@ -61,32 +61,18 @@ class Contexts:
         )
         return Fitted(rows=rows, sources=None, num_long=len(long), notice=said)
 
-    def _chosen(self, long: set[int], max_length: int) -> list[Sequence[int]]:
+    def _chosen(self, long: list[int], max_length: int) -> list[Sequence[int]]:
         """The turns of every row, its own utterance last."""
+        firsts, places = self.first.tolist(), self.places.tolist()
+        pairs = zip(firsts, places, strict=True)
+        found: list[Sequence[int]] = [range(first, place + 1) for first, place in pairs]
+        asked = [(places[row], list(range(places[row] - 1, firsts[row] - 1, -1))) for row in long]
+        scores = self.scores(asked, self.turns, self.opening) if self.scores else [None] * len(asked)
         costs = self.turns.lengths.tolist()
-        found: list[Sequence[int]] = []
-        for row, (first, place) in enumerate(zip(self.first.tolist(), self.places.tolist(), strict=True)):
-            if row not in long:
-                found.append(range(first, place + 1))
-                continue
+        for row, (place, nearest), given in zip(long, asked, scores, strict=True):
             room = max_length - len(self.opening) - costs[place]
-            found.append([*self._kept(first, place, room, costs), place])
+            found[row] = [*_kept(nearest, given, room, costs), place]
         return found
-
-    def _kept(self, first: int, place: int, room: int, costs: list[int]) -> list[int]:
-        """Turns that fit `room` ids. By distance it ends at the first that does not: no hole is left."""
-        nearest = list(range(place - 1, first - 1, -1))
-        if self.scores is not None:
-            scores = self.scores(place, nearest)
-            nearest = [turn for _, turn in sorted(zip(scores, nearest, strict=True), key=lambda s: -s[0])]
-        kept = []
-        for turn in nearest:
-            if costs[turn] <= room:
-                kept.append(turn)
-                room -= costs[turn]
-            elif self.scores is None:
-                break
-        return sorted(kept)
 
     def _rows(self, order: Int64, counts: Int64) -> Ragged:
         turns = self.turns.take(order)
@@ -106,6 +92,23 @@ class Contexts:
         is_cut = rows.lengths > kept
         cut.values[cut.offsets[1:][is_cut] - 1] = rows.values[rows.offsets[1:][is_cut] - 1]
         return cut, num_cut
+
+
+def _kept(
+    nearest: Sequence[int], scores: Sequence[float] | None, room: int, costs: Sequence[int]
+) -> list[int]:
+    """Turns that fit `room` ids. By distance it ends at the first that does not: no hole is left."""
+    if scores is not None:
+        order = sorted(range(len(nearest)), key=lambda index: -scores[index])  # stable: nearer ones first
+        nearest = [nearest[index] for index in order]
+    kept = []
+    for turn in nearest:
+        if costs[turn] <= room:
+            kept.append(turn)
+            room -= costs[turn]
+        elif scores is None:
+            break
+    return sorted(kept)
 
 
 def _encode_turns(dialogues: Dialogues, tokenizer: Any, options: ContextOptions) -> Ragged:

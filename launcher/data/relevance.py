@@ -1,6 +1,6 @@
-"""Which earlier turns matter to an utterance: scores that are plain arithmetic on words.
+"""Which earlier turns matter to an utterance: a score for each, by which those of one row are ordered.
 
-A score only orders the turns of one row. Equal scores leave the nearer turn in front.
+Equal scores leave the nearer turn in front. The score here is plain arithmetic on words.
 """
 
 import math
@@ -9,9 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from launcher.data.examples import Dialogues
+from launcher.data.ragged import Ragged
 
-# (place of the utterance, places of earlier turns) -> a score for each of them; higher is kept first.
-Scores = Callable[[int, Sequence[int]], Sequence[float]]
+# A row that needs scores: the place of its utterance, and those of the earlier turns, the nearest first.
+Asked = tuple[int, Sequence[int]]
+# (rows, ids of every turn, ids in front of a row) -> for each row a score a turn; higher is kept first.
+Scores = Callable[[Sequence[Asked], Ragged, Sequence[int]], list[Sequence[float]]]
 _WORD = re.compile(r"\w+")
 
 
@@ -37,11 +40,12 @@ class TfIdf:
         self.weights = [{word: count * idf[word] for word, count in each.items()} for each in counts]
         self.norms = [math.sqrt(sum(weight**2 for weight in each.values())) for each in self.weights]
 
-    def __call__(self, place: int, turns: Sequence[int]) -> list[float]:
-        """The score of each turn for the utterance at `place`."""
-        return [self._cosine(place, turn) for turn in turns]
+    def __call__(self, rows: Sequence[Asked], turns: Ragged, opening: Sequence[int]) -> list[Sequence[float]]:
+        """The scores of all rows; ids are not looked at."""
+        return [[self.score(place, turn) for turn in before] for place, before in rows]
 
-    def _cosine(self, left: int, right: int) -> float:
+    def score(self, left: int, right: int) -> float:
+        """Cosine of two utterances' vectors."""
         one, other = self.weights[left], self.weights[right]
         norms = self.norms[left] * self.norms[right]
         return sum(weight * other.get(word, 0.0) for word, weight in one.items()) / norms if norms else 0.0

@@ -14,6 +14,7 @@ from typing import Any
 
 from tqdm import tqdm
 
+from launcher.data.attention_torch import AttentionScores
 from launcher.data.cache import Cache
 from launcher.data.cache_entry import Content, without_rows
 from launcher.data.cache_files import content_of
@@ -24,7 +25,8 @@ from launcher.data.progress import reporting_to
 from launcher.data.split import Splits, read_splits
 from launcher.data.tokens import TokenStore, tokenise
 from launcher.hardware import limits
-from launcher.models.load_torch import check_length, length_limit, load_config, load_tokenizer
+from launcher.models.load_torch import check_length, length_limit, load_config, load_model, load_tokenizer
+from launcher.models.source import find_model
 from launcher.recipe.schema import Recipe
 
 
@@ -110,6 +112,8 @@ def _make(recipe: Recipe, tokenizer: Any, limit: int | None) -> Content:
     splits = read_splits(options, Path(options.train_file), eval_path, recipe.task, recipe.training.seed)
     num_rows = len(splits.train) + (len(splits.evaluation) if splits.evaluation else 0)
     arguments: dict[str, Any] = {"options": options, "task": recipe.task, "template": options.template}
+    if _asks_the_model(recipe):
+        arguments["scores"] = _attention(recipe, tokenizer)
     with _threads(), _bar(num_rows):
         train = tokenise(splits.train, tokenizer, limit=limit, **arguments)
         evaluation = None
@@ -143,7 +147,38 @@ def _parts(
         data=content_of(files, cache.notes, verify=verify),
         tokenizer=tokenizer_part(tokenizer),
         settings=settings_part(options, task=recipe.task, seed=recipe.training.seed, limit=limit),
-        model="",
+        model=_model_part(recipe, cache, verify=verify),
         code=code_part(),
         place=os.path.abspath(options.train_file),  # noqa: PTH100  a pattern is no path to resolve
     )
+
+
+def _asks_the_model(recipe: Recipe) -> bool:
+    """Whether tokens depend on the model's weights: its attention chooses the context."""
+    context = recipe.data.context
+    return recipe.task == "classification" and context.turns > 0 and context.retention == "attention"
+
+
+def _attention(recipe: Recipe, tokenizer: Any) -> AttentionScores:
+    eager = recipe.model.model_copy(update={"attn_implementation": "eager"})
+    model = load_model(
+        eager,
+        task="classification",
+        dtype="float32",
+        label_names=("a", "b"),
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    limit = length_limit(load_config(recipe.model))
+    return AttentionScores(model, limit=limit, pad_token_id=tokenizer.pad_token_id)
+
+
+def _model_part(recipe: Recipe, cache: Cache, *, verify: bool) -> str:
+    if not _asks_the_model(recipe):
+        return ""
+    source = find_model(recipe.model)
+    folder = Path(source.location)
+    if not folder.is_dir():
+        return f"{source.location}@{source.revision}"
+    kinds = (".safetensors", ".bin", ".gguf", ".json")
+    files = sorted(file for file in folder.iterdir() if file.suffix in kinds)
+    return content_of(files, cache.notes, verify=verify)

@@ -11,6 +11,7 @@ from launcher.data.context import Contexts
 from launcher.data.examples import Dialogues, Examples
 from launcher.data.lengths import Length
 from launcher.data.options import ContextOptions, DataOptions
+from launcher.data.ragged import Ragged
 from launcher.data.relevance import TfIdf, words
 from launcher.data.tokens import tokenise
 from launcher.errors import BadValue
@@ -134,7 +135,8 @@ def test_scores_by_hand():
     """Utterances `a b`, `a c`, `d`: idf(a) = ln(4/3)+1, the others ln(4/2)+1."""
     talk = Dialogues(texts=["a b", "a c", "d"], speakers=["", "", ""], offsets=np.array([0, 3]))
     common, rare = np.log(4 / 3) + 1, np.log(2) + 1
-    assert TfIdf(talk)(0, [1, 2]) == pytest.approx([common**2 / (common**2 + rare**2), 0.0])
+    found = TfIdf(talk)([(0, [1, 2])], Ragged.from_lists([[1], [2], [3]]), [])
+    assert found[0] == pytest.approx([common**2 / (common**2 + rare**2), 0.0])
 
 
 def test_words_are_counted_without_case_and_signs():
