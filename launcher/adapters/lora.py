@@ -19,6 +19,9 @@ class LoraOptions(AdapterOptions):
     lora_dropout: Dropout = Field(0.0, description="Dropout in front of the pairs.")
     lora_target_modules: Targets = Field("attention", description="An intent, or names of linear layers.")
     use_rslora: bool = Field(False, description="Scale by lora_alpha / sqrt(lora_r): steady at high ranks.")
+    loraplus_lr_ratio: float | None = Field(
+        None, ge=1, description="Rate of each pair's second matrix over that of the first (LoRA+)."
+    )
     use_dora: bool = Field(False, description="Train the weights' lengths beside the pairs (DoRA).")
 
 

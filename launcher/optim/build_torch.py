@@ -1,27 +1,44 @@
 """Builds the optimizer: decay on matrices only, the fused kernel where it is asked for."""
 
+from collections.abc import Callable, Mapping
+
 import torch
 from torch import nn
 
 Group = dict[str, object]
 
 
-def parameter_groups(module: nn.Module, weight_decay: float) -> list[Group]:
-    """Trainable parameters in two groups: matrices decay, biases and norms (one dimension) do not.
+def parameter_groups(
+    module: nn.Module, weight_decay: float, rates: Mapping[str, float] | None = None
+) -> list[Group]:
+    """Trainable parameters by decay and rate: matrices decay, biases and norms (one dimension) do not.
 
-    Empty groups are dropped: some engines refuse them. `names` stay right where a backend replaces the
-    parameters' objects.
+    `rates` gives learning rates by name; without it every group takes the optimizer's. There is no empty
+    group: some engines refuse one. `names` stay right where a backend replaces the parameters' objects.
     """
-    trainable = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
-    parts = [
-        (weight_decay, [(name, p) for name, p in trainable if p.ndim >= 2]),
-        (0.0, [(name, p) for name, p in trainable if p.ndim < 2]),
-    ]
-    return [
-        {"params": [p for _, p in part], "names": [name for name, _ in part], "weight_decay": decay}
-        for decay, part in parts
-        if part
-    ]
+    found: dict[tuple[bool, float | None], Group] = {}
+    for name, parameter in module.named_parameters():
+        if not parameter.requires_grad:
+            continue
+        is_flat, rate = parameter.ndim < 2, rates[name] if rates else None
+        fresh: Group = {"params": [], "names": [], "weight_decay": 0.0 if is_flat else weight_decay}
+        group = found.setdefault((is_flat, rate), fresh if rate is None else fresh | {"lr": rate})
+        group["params"].append(parameter)  # type: ignore[attr-defined]
+        group["names"].append(name)  # type: ignore[attr-defined]
+    return [found[key] for key in sorted(found, key=lambda key: (key[0], key[1] or 0.0))]
+
+
+def rates_of(
+    module: nn.Module, rate: float, factors: list[Callable[[str], float]]
+) -> dict[str, float] | None:
+    """Each trainable parameter's own learning rate; None where there is only one."""
+    if not factors:
+        return None
+    names = [name for name, parameter in module.named_parameters() if parameter.requires_grad]
+    found = dict.fromkeys(names, rate)
+    for factor in factors:
+        found = {name: held * factor(name) for name, held in found.items()}
+    return found
 
 
 def build_optimizer(

@@ -71,6 +71,9 @@ class TrainingOptions(Options):
     lr_scaling: Literal["none", "linear", "sqrt"] = Field(
         "none", description="How the rate grows with the batch: x k or x sqrt(k)."
     )
+    layerwise_lr_decay: float | None = Field(
+        None, gt=0, le=1, description="Rate of a layer over that of the layer above it; none: all alike."
+    )
     lr_scheduler_type: Scheduler = Field("linear", description="Shape of the rate after the warm-up.")
     warmup: float = Field(0.0, ge=0, description="Below 1: share of all steps; from 1: steps.")
     weight_decay: float = Field(0.0, ge=0, description="Decoupled decay; none on biases and norms.")

@@ -4,6 +4,7 @@ import math
 import os
 import shutil
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,8 @@ from launcher.models.load_torch import (
     checkpoint_activations,
     load_model,
 )
-from launcher.optim.build_torch import build_optimizer, parameter_groups
+from launcher.optim.build_torch import build_optimizer, parameter_groups, rates_of
+from launcher.optim.rates import layerwise, second_matrix
 from launcher.optim.schedule import warmup_updates
 from launcher.precision_torch import LossScale, StepPrecision
 from launcher.recipe.rules import metrics_of
@@ -145,7 +147,9 @@ def _connect(
     )
     parts = Parts(
         module=module,
-        groups=parameter_groups(module, options.weight_decay),
+        groups=parameter_groups(
+            module, options.weight_decay, rates_of(module, plan.learning_rate, _rate_factors(recipe, module))
+        ),
         make_optimizer=make_optimizer,
         device=world.device,
         rank=world.rank,
@@ -158,6 +162,13 @@ def _connect(
     )
     strategy: Strategy = load_attribute(BACKENDS.get(plan.backend).connect)(parts)
     return strategy
+
+
+def _rate_factors(recipe: Recipe, module: TrainModule) -> list[Callable[[str], float]]:
+    """What divides the learning rate over the parameters, by name."""
+    names = [name for name, _ in module.named_parameters()]
+    decay, ratio = recipe.training.layerwise_lr_decay, getattr(recipe.adapter, "loraplus_lr_ratio", None)
+    return [*([layerwise(names, decay)] if decay else []), *([second_matrix(ratio)] if ratio else [])]
 
 
 def total_steps(options: TrainingOptions, steps_per_epoch: int) -> int:
