@@ -24,7 +24,7 @@ from memory_rows import Reading, Row, Unpredictable, read
 
 from launcher.memory.breakdown import Breakdown
 from launcher.memory.estimate import estimate
-from launcher.memory.reserved import fits
+from launcher.memory.fits import fits
 from launcher.memory.standing import Key, key_of, write
 
 GIB = 1 << 30
@@ -175,7 +175,8 @@ def standings(results: Iterable[Result]) -> dict[Key, tuple[int, float]]:
 # --- text --------------------------------------------------------------------------------------------
 
 _HEAD = (
-    "rows", "cover", "median", "p90", "under", "over", "in range", "width", "oom: false fits", "fit: false alarms",
+    "rows", "cover", "median", "p90", "under", "over", "in range", "width", "oom: false fits",
+    "fit: false alarms",
 )  # fmt: skip
 
 
@@ -218,7 +219,7 @@ def text(found: dict[str, Any]) -> str:
 def row_line(result: Result) -> str:
     """One row: measured, predicted, where its peak is, and what was assumed."""
     row = result.row
-    name = f"{row.get('row_id', '')} {row.get('model_id', '')} {row.get('method', '')} {row.get('backend', '')[:6]}"
+    name = " ".join(row.get(key, "")[:24] for key in ("row_id", "model_id", "method", "backend"))
     if result.reading is None or result.breakdown is None:
         return f"{name}: {result.reason}"
     error = "" if result.error is None else f" {100 * result.error:+.1f}%"
@@ -227,7 +228,8 @@ def row_line(result: Result) -> str:
     verdict = "" if result.says_fits is None else f"; fits {result.says_fits}, was {figures.outcome or '?'}"
     return (
         f"{name}: {result.breakdown.peak_bytes / GIB:.2f} GiB in {result.breakdown.peak.name}, measured "
-        f"{figures.allocated}{error}; process {low:.1f}-{high:.1f}, measured {figures.process or figures.reserved}"
+        f"{figures.allocated}{error}; process {low:.1f}-{high:.1f}, "
+        f"measured {figures.process or figures.reserved}"
         f"{verdict}; {'; '.join(result.reading.assumed)}"
     )
 

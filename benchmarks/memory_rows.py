@@ -157,7 +157,7 @@ def _is_accelerate_fsdp(setting: Setting, row: Row) -> bool:
 
 
 def _trainable(setting: Setting, row: Row) -> str:
-    """Adapters are fp32 beside half weights (PEFT's autocast_adapter_dtype), unless all is half on purpose."""
+    """Adapters are fp32 beside half weights (PEFT's autocast_adapter_dtype), unless all is pure half."""
     text = _text(row, "weights_dtype", "mp_scheme")
     if _has(text, r"lora fp32|adapter\w* fp32|fp32 (lora|adapter|master)|\+ ?fp32 master"):
         return "float32"
@@ -209,7 +209,8 @@ FAMILIES = (
         decoder=False, activation="gelu", max_positions=512, dropout=0.1,
     ),
     Family(
-        r"gpt.?neox|pythia", "gpt_neox", gated=False, norm="layer", fused_qkv=True, bias=True, activation="gelu",
+        r"gpt.?neox|pythia", "gpt_neox", gated=False, norm="layer", fused_qkv=True, bias=True,
+        activation="gelu",
     ),
     Family(r"falcon", "falcon", gated=False, norm="layer", fused_qkv=True, activation="gelu"),
     Family(r"bloom", "bloom", gated=False, norm="layer", positions="alibi", fused_qkv=True, bias=True,

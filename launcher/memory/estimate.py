@@ -57,7 +57,7 @@ def estimate(setting: Setting, *, usable_bytes: int | None = None) -> Breakdown:
 
 
 def _workspaces(setting: Setting) -> list[Term]:
-    """cuBLAS keeps a workspace for each thread that calls it: the forward's and the backward's.
+    """A workspace of cuBLAS for each thread that calls it: the forward's and the backward's.
 
     torch/aten/src/ATen/cuda/CublasHandlePool.cpp: 4096 x 2 + 16 x 8 KiB = 8,519,680 bytes each. Measured:
     full bf16 training 17 MB above 10P, whatever the model.

@@ -22,7 +22,8 @@ def gathered_terms(setting: Setting, sizes: Sizes, phase: str) -> list[Term]:
 
     fsdp1: one block and the root (measured 0.961e9 on Mistral-7B: 0.436e9 + 0.524e9, on 2 and 4 ranks).
     fsdp2: in the backward pass the block at work and the next one, prefetched; none when the loss is
-    taken; and the root, which stays (`reshard_after_forward` is false for it). zero3: what fits `prefetch_bucket_elements` beside the block.
+    taken; and the root, which stays (`reshard_after_forward` is false for it). zero3: what fits
+    `prefetch_bucket_elements` beside the block.
     """
     if not setting.sharding.parameters:
         return []

@@ -9,7 +9,7 @@ With little room the allocator gives blocks back before it fails, so a range end
 
 from dataclasses import dataclass
 
-from launcher.memory.breakdown import Breakdown, Phase
+from launcher.memory.breakdown import Phase
 from launcher.memory.setting import Setting
 
 MIB = 1 << 20
@@ -20,10 +20,6 @@ DEFAULT_CONTEXT_BYTES = 450 * MIB
 COMMUNICATOR_BYTES = 300 * MIB
 # nvidia-smi counts up to this much more than torch sees of a card (A100-80GB: 80 against 79.15 GiB).
 DRIVER_BYTES = 870 * MIB
-# Of allocated bytes, beside the context. Long-lived tensors pack well: full training was seen to fit at
-# 94.5 % of a card (peak in the optimizer step). Where short-lived tensors decide, 91.6 % fitted, 92.4 % not.
-LONG_LIVED_MARGIN = 0.04
-SHORT_LIVED_MARGIN = 0.082
 # FSDP frees on another stream than it computes on: most of a further block cannot be used again yet.
 SHARDED_BLOCK_SHARE = 0.9
 
@@ -87,45 +83,3 @@ def process_range(setting: Setting, reserved: tuple[int, int], usable_bytes: int
     high = reserved[1] + context + above
     most = high if usable_bytes is None else min(high, usable_bytes + DRIVER_BYTES)
     return reserved[0] + context - below, most
-
-
-@dataclass(frozen=True, kw_only=True)
-class Verdict:
-    """Whether it fits, and the figures that say so, in bytes: needed = allocated + context + margin."""
-
-    fits: bool
-    phase: str
-    allocated_bytes: int
-    context_bytes: int
-    margin_bytes: int
-    usable_bytes: int
-
-    @property
-    def needed_bytes(self) -> int:
-        """Memory that a card must offer."""
-        return self.allocated_bytes + self.context_bytes + self.margin_bytes
-
-
-def fits(breakdown: Breakdown, usable_bytes: int) -> Verdict:
-    """Decide on what is allocated, the context and a margin for stranded blocks; not on nvidia-smi's range.
-
-    `usable_bytes`: what torch sees of the card (`torch.cuda.get_device_properties(...).total_memory`).
-    """
-    worst = max(breakdown.phases, key=lambda phase: phase.num_bytes + margin_bytes(breakdown, phase))
-    context = breakdown.context_bytes
-    margin = margin_bytes(breakdown, worst)
-    return Verdict(
-        fits=worst.num_bytes + context + margin <= usable_bytes,
-        phase=worst.name,
-        allocated_bytes=worst.num_bytes,
-        context_bytes=context,
-        margin_bytes=margin,
-        usable_bytes=usable_bytes,
-    )
-
-
-def margin_bytes(breakdown: Breakdown, phase: Phase) -> int:
-    """What to leave free in a phase: more where short-lived tensors decide, most where streams overlap."""
-    if phase.name in ("load", "optimizer", "save"):
-        return int(LONG_LIVED_MARGIN * phase.num_bytes)
-    return int(SHORT_LIVED_MARGIN * phase.num_bytes) + breakdown.overlap_bytes

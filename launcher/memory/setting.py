@@ -42,7 +42,8 @@ class Setting:
     Full training whose `weights_dtype` is half and `trainable_dtype` float32 keeps separate masters.
 
     What differs between harnesses; the defaults are this launcher's own step:
-    `evaluates`: there is an evaluation; `save_gathers`: a save materialises the whole state on the card; `output_held`: the caller keeps the
+    `evaluates`: there is an evaluation; `save_gathers`: a save materialises the whole state on the
+    card; `output_held`: the caller keeps the
     model's output alive while backward runs, as the Trainer does; `logits_upcast`: the loss works on an
     fp32 copy; `fused_norm`: one kernel for norm and rotation, which saves its half-precision input;
     `repeats_kv`: key and value are copied to every query head; `reentrant`: the older checkpointing;

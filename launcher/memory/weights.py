@@ -7,7 +7,8 @@ from launcher.memory.sizes import Sizes, ranks_of
 # Bytes an element of a quantised matrix.
 # nf4/fp4: half a byte and an fp32 scale for 64 elements (QLoRA, arXiv:2305.14314); double quantisation
 # holds the scales in 8 bits with an fp32 scale for 256 of them. GPTQ: int4, a 16-bit scale and a 4-bit zero
-# for groups of 128, and a 32-bit group index a row (about 4 / 4,096). int8: a byte, and an fp32 scale a row (left out).
+# for groups of 128, and a 32-bit group index a row (about 4 / 4,096). int8: a byte, and an fp32 scale a
+# row (left out).
 QUANTISED_BYTES = {
     "nf4": 0.5 + 4 / 64,
     "fp4": 0.5 + 4 / 64,
