@@ -131,6 +131,7 @@ def _not_found(options: ModelOptions, folder: Path | None, *, ask_hub: bool) -> 
             what=f"the size of the model is not known: {said}",
             right="a folder with the model's config.json (weights are not needed)"
             + (f"; known models of a like name: {', '.join(near)}" if near else ""),
-            type=f"model.model_name_or_path={near[0] if near else '<folder that holds config.json>'}",
+            type=f"model.model_name_or_path={near[0] if near else '<folder that holds config.json>'}"
+            + ("" if folder is not None or ask_hub else ", or --ask-hub"),
         )
     )

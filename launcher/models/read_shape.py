@@ -10,6 +10,7 @@ from launcher.models.architectures.table import READERS, REFUSED
 from launcher.models.shape import ModelShape
 from launcher.registry import load_attribute
 
+_EXPERT_KEYS = ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts")
 _TRACE = "a trace of the real model, which needs no knowledge of its architecture"
 
 
@@ -22,8 +23,10 @@ def shape_of(config: Mapping[str, Any], *, task: str = "causal_lm", num_labels: 
     assert task in ("causal_lm", "classification"), task
     model_type = config.get("model_type")
     if model_type in REFUSED:
-        raise _refused(str(model_type))
+        raise _refused(str(model_type), REFUSED[str(model_type)])
     if not isinstance(model_type, str) or model_type not in READERS:
+        if num_experts := _num_experts(config):
+            raise _refused(str(model_type), f"routes tokens to {num_experts} experts")
         raise _unknown(model_type)
     facts = ConfigFacts(model_type=model_type, values=config, defaults=defaults(model_type))
     read: Callable[[ConfigFacts, str, int], ModelShape] = load_attribute(READERS[model_type])
@@ -35,11 +38,16 @@ def known_types() -> list[str]:
     return sorted(READERS)
 
 
-def _refused(model_type: str) -> CannotTell:
+def _num_experts(config: Mapping[str, Any]) -> int:
+    found = [config.get(key) for key in _EXPERT_KEYS]
+    return max((count for count in found if isinstance(count, int) and count > 1), default=0)
+
+
+def _refused(model_type: str, reason: str) -> CannotTell:
     return CannotTell(
         Problem(
             where="config.json: model_type",
-            what=f"a {model_type} model {REFUSED[model_type]}: its memory is not computed here",
+            what=f"a {model_type} model {reason}: its memory is not computed here",
             right=f"a dense model of one of: {', '.join(known_types())}; or {_TRACE}",
             type="--trace",
         )

@@ -53,12 +53,17 @@ METHOD_OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
 LAYERS = 2
 # Families beside the main ones: what depends on layer names, not every method.
 FEW = dict.fromkeys(("gemma3_text", "opt", "phi3", "mixtral"), ("lora-all", "houlsby", "ia3"))
-FEW |= dict.fromkeys(("distilbert", "deberta-v2", "electra"), ("lora-all", "pfeiffer"))
+FEW |= dict.fromkeys(("distilbert", "deberta-v2", "electra", "llama-classifier"), ("lora-all", "pfeiffer"))
 NO_CACHE = ("bert", "roberta")  # A prefix needs a decoder's key-value cache.
+ONCE = ("full", "lora-attention")  # Nothing in them depends on the family beyond what the others show.
+MAIN = tuple(method for method in METHOD_OPTIONS if method not in ONCE)
 CELLS = [
+    *(("llama", method) for method in ONCE),
+    *(("roberta", method) for method in ONCE),
+] + [
     (model, method)
     for model in MODELS
-    for method in FEW.get(model, METHOD_OPTIONS)
+    for method in FEW.get(model, MAIN)
     if not (model in NO_CACHE and method.startswith("prefix"))
 ]
 

@@ -164,11 +164,19 @@ VARIANTS: list[tuple[str, str, dict[str, Any]]] = [
     ("modernbert", "classification", {"pad_token_id": 0, "attention_bias": True, "mlp_bias": True}),
     ("modernbert", "classification", {"pad_token_id": 0, "classifier_bias": True, "norm_bias": True}),
 ]
+IGNORED: list[tuple[str, str, dict[str, Any]]] = [
+    ("phi3", "causal_lm", {"attention_bias": True, "mlp_bias": True, "pad_token_id": 0}),
+    ("mistral", "causal_lm", {"attention_bias": True, "resid_pdrop": 0.3}),
+    ("qwen2", "causal_lm", {"attention_bias": False, "mlp_bias": True}),
+    ("bert", "classification", {"embedding_size": 16}),
+    ("gpt2", "causal_lm", {"multi_query": True}),
+    ("gemma3_text", "causal_lm", {"head_dim": 16, "mlp_bias": True}),
+]
 SMALL = {"hidden_size": 32, "num_attention_heads": 4, "num_hidden_layers": 2, "vocab_size": 64}
 
 
-@pytest.mark.parametrize(("model_type", "task", "changes"), VARIANTS)
-def test_switches_that_public_models_leave_alone_are_counted(
+@pytest.mark.parametrize(("model_type", "task", "changes"), VARIANTS + IGNORED)
+def test_switches_are_counted_where_the_class_has_them_and_ignored_where_not(
     model_type: str, task: str, changes: dict[str, Any]
 ) -> None:
     values = {"model_type": model_type} | SMALL | changes
@@ -203,6 +211,11 @@ def test_what_is_not_known_is_said_with_the_known_ones_and_the_way_out(model_typ
     assert caught.value.exit_code == 3
     assert (REFUSED.get(model_type or "") or str(model_type or "no model_type")) in problem.what
     assert "llama" in problem.right and "trace" in problem.right
+
+
+def test_an_unknown_mixture_of_experts_is_said_to_be_one() -> None:
+    with pytest.raises(CannotTell, match="routes tokens to 64 experts"):
+        shape_of({"model_type": "some_new_moe", "n_routed_experts": 64})
 
 
 def test_a_size_that_is_missing_or_no_number_is_named() -> None:

@@ -50,6 +50,14 @@ class ConfigFacts:
             return found
         raise self._missing(names[0], found, "true or false")
 
+    def switch(self, name: str) -> bool:
+        """Yes or no, and no where this family has no such switch: its class ignores the key then."""
+        return name in self.defaults and self.flag(name)
+
+    def rate(self, name: str) -> float:
+        """A dropout rate, and none where this family has no such dropout."""
+        return self.share(name) if name in self.defaults else 0.0
+
     def text(self, *names: str) -> str:
         """A word. Raises CannotTell where it is missing or none."""
         found = self._find(names)

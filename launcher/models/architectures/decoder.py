@@ -106,8 +106,6 @@ def _norm_params(sizes: _Sizes, traits: Traits) -> int:
 def decoder(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
     """The shape of a decoder of this family, with the task's head."""
     traits, sizes = TRAITS[facts.model_type], _sizes(facts)
-    attention_bias = facts.has("attention_bias") and facts.flag("attention_bias")
-    mlp_bias = facts.has("mlp_bias") and facts.flag("mlp_bias")
     experts = facts.whole("num_local_experts") if traits.has_experts else 0
     expert_params = experts * 3 * sizes.hidden * sizes.intermediate
     embedding, tied = facts.whole("vocab_size") * sizes.hidden, facts.flag("tie_word_embeddings")
@@ -129,7 +127,8 @@ def decoder(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
         activation=facts.text("hidden_activation", "hidden_act"),
         norm="rms",
         positions="rope",
-        linears=_attention(sizes, traits, attention_bias) + _mlp(sizes, traits, mlp_bias),
+        linears=_attention(sizes, traits, facts.switch("attention_bias"))
+        + _mlp(sizes, traits, facts.switch("mlp_bias")),
         block_other_params=_norm_params(sizes, traits) + expert_params + experts * sizes.hidden,
         word_embedding_params=embedding,
         other_embedding_params=0,
@@ -141,8 +140,8 @@ def decoder(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
         block_class=traits.block_class,
         attention_kernels=traits.kernels,
         attention_dropout=facts.share("attention_dropout"),
-        hidden_dropout=facts.share("resid_pdrop") if facts.has("resid_pdrop") else 0.0,
-        embedding_dropout=facts.share("embd_pdrop") if facts.has("embd_pdrop") else 0.0,
+        hidden_dropout=facts.rate("resid_pdrop"),
+        embedding_dropout=facts.rate("embd_pdrop"),
         num_experts=experts,
         num_active_experts=facts.whole("num_experts_per_tok") if experts else 0,
         expert_params=expert_params,

@@ -89,7 +89,7 @@ def _language_head_params(facts: ConfigFacts, hidden: int, width: int) -> int:
 def encoder(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
     """The shape of an encoder of this family, with the task's head."""
     traits, hidden = TRAITS[facts.model_type], facts.whole("hidden_size")
-    width = facts.whole("embedding_size") if facts.has("embedding_size") else hidden
+    width = facts.whole("embedding_size") if facts.model_type == "electra" else hidden
     heads, inner = facts.whole("num_attention_heads"), facts.whole("intermediate_size")
     positions, kinds = facts.whole("max_position_embeddings"), facts.whole("type_vocab_size")
     is_classifier = task == "classification"

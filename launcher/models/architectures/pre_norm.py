@@ -87,7 +87,7 @@ def gpt2(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
     """GPT-2 and GPTBigCode, whose heads share one key and one value when `multi_query` is set."""
     hidden, heads = facts.whole("n_embd", "hidden_size"), facts.whole("n_head", "num_attention_heads")
     inner = facts.whole("n_inner") if facts.has("n_inner") else 4 * hidden
-    kv_heads = 1 if facts.has("multi_query") and facts.flag("multi_query") else heads
+    kv_heads = 1 if facts.switch("multi_query") else heads
     positions = facts.whole("n_positions", "max_position_embeddings")
     parts = _Parts(
         linears=(
