@@ -116,7 +116,7 @@ install_libaio() {
 case "${1:-}" in
   quickstart) extras=tracking models=minilm also="" ;;
   lm) extras=tracking,gguf models=smollm2 also="" ;;
-  test) extras=dev,deepspeed,tracking,qlora,gguf models="minilm smollm2" also="quickstart lm" ;;
+  test) extras=dev,deepspeed,tracking,qlora,gguf,data models="minilm smollm2" also="quickstart lm" ;;
   *) stop "setup.sh needs to know what for" "scripts/setup.sh quickstart|lm|test" ;;
 esac
 
