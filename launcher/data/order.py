@@ -13,6 +13,9 @@ from launcher.facts import StepSettings
 
 # Windows sorted together. Larger: less padding; smaller: more mixing of short and long rows over an epoch.
 _WINDOWS_PER_BLOCK = 256
+# Lengths are blurred by up to so much before they are sorted: else rows of a rare length would meet the same
+# neighbours in every epoch. On 2,000 film reviews a quarter fewer do, for half a percent more padding.
+_BLUR = 0.015
 
 
 class RowOrder:
@@ -50,7 +53,7 @@ class RowOrder:
         return self._grouped(rows, random) if self.group_by_length else rows
 
     def _grouped(self, rows: Int64, random: np.random.Generator) -> Int64:
-        """Sort large blocks of the permuted rows by length, then shuffle the windows.
+        """Sort large blocks of the permuted rows by their blurred length, then shuffle the windows.
 
         The rows left over for a short last window stay a random draw: taken from the sorted end they
         would be the longest rows, in every epoch.
@@ -61,12 +64,13 @@ class RowOrder:
             return rows
         windows = whole.reshape(num_windows, self.global_batch_size)
         blocks = np.array_split(windows, math.ceil(num_windows / _WINDOWS_PER_BLOCK))
-        ordered = np.concatenate([self._by_length(block.reshape(-1)) for block in blocks])
+        ordered = np.concatenate([self._by_length(block.reshape(-1), random) for block in blocks])
         shuffled = random.permutation(ordered.reshape(windows.shape))
         return np.concatenate([shuffled.reshape(-1), rest])
 
-    def _by_length(self, rows: Int64) -> Int64:
-        return rows[np.argsort(self.lengths[rows], kind="stable")]
+    def _by_length(self, rows: Int64, random: np.random.Generator) -> Int64:
+        blurred = self.lengths[rows] * random.uniform(1 - _BLUR, 1 + _BLUR, len(rows))
+        return rows[np.argsort(blurred, kind="stable")]
 
 
 def cut(

@@ -132,3 +132,38 @@ def test_micro_batches_hold_neighbours_in_length_and_ranks_get_like_amounts():
     assert 1 - lengths.sum() / computed < 0.1
     turns = [lengths[np.concatenate([part[turn] for part in parts])] for turn in range(8)]
     assert all(later.max() <= sooner.min() for sooner, later in zip(turns, turns[1:], strict=False))
+
+
+def test_rows_of_a_rare_length_meet_other_neighbours_in_the_next_epoch():
+    """All lengths different: sorted exactly, every epoch would have the same batches."""
+    order = RowOrder(np.random.default_rng(0).permutation(2000) + 100, 32, 1)
+    epochs = [
+        {frozenset(order.window(step).tolist()) for step in range(start, start + 62)} for start in (0, 63)
+    ]
+    assert not epochs[0] & epochs[1]
+
+
+@pytest.mark.parametrize("num_ranks", [1, 2, 3])
+@given(num_rows=st.integers(1, 60), budget=st.integers(1, 120), seed=st.integers(0, 3))
+def test_a_token_budget_cuts_the_same_rows_into_batches_that_keep_to_it(num_ranks, num_rows, budget, seed):
+    lengths = lengths_of(num_rows, seed)
+    settings = StepSettings(
+        global_batch_size=num_rows, micro_batch_size=4, accumulation_steps=1, num_ranks=num_ranks
+    )
+    rows = np.arange(num_rows)
+    found = [cut(rows, lengths, settings, rank, budget) for rank in range(num_ranks)]
+    assert len({len(each) for each in found}) == 1
+    batches = [batch for each in found for batch in each]
+    assert sorted(row for batch in batches for row in batch.tolist()) == list(range(num_rows))
+    for batch in batches:
+        assert len(batch) <= 1 or len(batch) * int(lengths[batch].max()) <= budget
+
+
+def test_b042_ranks_get_the_same_number_of_batches_of_rows_that_do_not_divide():
+    """101 rows over two ranks in batches of 10, and by tokens: no rank waits for one that has finished."""
+    lengths = lengths_of(101)
+    settings = StepSettings(global_batch_size=101, micro_batch_size=10, accumulation_steps=6, num_ranks=2)
+    for budget in (None, 70):
+        found = [cut(np.arange(101), lengths, settings, rank, budget) for rank in (0, 1)]
+        assert len(found[0]) == len(found[1])
+        assert sum(len(batch) for each in found for batch in each) == 101
