@@ -5,27 +5,38 @@ import json
 from typing import Any
 
 from launcher import __version__
-from launcher.adapters.options import METHODS
 from launcher.facts import Derived, Machine, Plan, StepSettings
+from launcher.models.shape import ModelShape
 from launcher.optim.schedule import scaled_rate
+from launcher.plan.micro_batch import micro_batches
+from launcher.plan.weights import weights_dtype
 from launcher.precision import choose
 from launcher.recipe.batch import solve
 from launcher.recipe.schema import Recipe
+from launcher.units import format_bytes
 
 # Rows that one card holds at once where the recipe leaves it to us and no memory estimate is at hand.
 DEFAULT_MICRO_BATCH = 32
-_WEIGHTS = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
 
 
-def make_plan(recipe: Recipe, *, name: str, machine: Machine, backend: str, num_ranks: int) -> Plan:
+def make_plan(
+    recipe: Recipe,
+    *,
+    name: str,
+    machine: Machine,
+    backend: str,
+    num_ranks: int,
+    shape: ModelShape | None = None,
+) -> Plan:
     """Decide everything that is not the person's to decide, each with its reason.
 
+    With the model's `shape` known, a card's memory decides how many rows it holds at once.
     Raises HardwareError for a precision that the machine lacks, BadValue for a global batch that the
     ranks cannot make.
     """
     precision, precision_reason = choose(recipe.training.precision, machine)
-    step, batch_reason = _cut(recipe, num_ranks)
-    dtype, dtype_reason = _weights_dtype(recipe, precision)
+    step, batch_reason = _cut(recipe, machine, backend, num_ranks, shape)
+    dtype, dtype_reason = weights_dtype(recipe, precision)
     rate, rate_reason = _rate(recipe)
     derived = (
         Derived(key="precision", value=precision, reason=precision_reason),
@@ -46,26 +57,36 @@ def make_plan(recipe: Recipe, *, name: str, machine: Machine, backend: str, num_
     )
 
 
-def _cut(recipe: Recipe, num_ranks: int) -> tuple[StepSettings, str]:
+def _cut(
+    recipe: Recipe, machine: Machine, backend: str, num_ranks: int, shape: ModelShape | None
+) -> tuple[StepSettings, str]:
     asked = recipe.training.per_device_train_batch_size
-    most = DEFAULT_MICRO_BATCH if asked == "auto" else asked
+    most, why = (asked, "") if asked != "auto" else _most_rows(recipe, machine, backend, num_ranks, shape)
     step = solve(recipe.training.global_batch_size, most, num_ranks)
     said = f"{step.micro_batch_size} rows x {step.accumulation_steps} accumulation x {num_ranks} rank(s)"
     if asked != "auto" and step.micro_batch_size < asked:
         said += f"; {asked} rows at once do not divide the batch"
-    return step, said
+    return step, said + why
 
 
-def _weights_dtype(recipe: Recipe, precision: str) -> tuple[str, str]:
-    trains_base = METHODS.get(recipe.adapter.method).trains_base
-    if recipe.model.dtype != "auto":
-        risk = (
-            ", small updates may be rounded away" if trains_base and recipe.model.dtype != "float32" else ""
-        )
-        return recipe.model.dtype, f"asked for{risk}"
-    if trains_base:
-        return "float32", f"trained weights stay fp32, computed in {precision}"
-    return _WEIGHTS[precision], "frozen weights are held in the compute type, the adapter in fp32"
+def _most_rows(
+    recipe: Recipe, machine: Machine, backend: str, num_ranks: int, shape: ModelShape | None
+) -> tuple[int, str]:
+    """Rows that one rank may hold at once, and why: by the card's memory where it can be estimated."""
+    solve(recipe.training.global_batch_size, None, num_ranks)  # refused before anything is estimated
+    if machine.device != "cuda" or not machine.gpu_memory_bytes:
+        return DEFAULT_MICRO_BATCH, ""
+    if shape is None:
+        return DEFAULT_MICRO_BATCH, f"; at most {DEFAULT_MICRO_BATCH}: no estimate for this model"
+    from launcher.plan.prediction import largest_that_fits  # only where there is something to estimate
+
+    sizes = micro_batches(recipe.training.global_batch_size // num_ranks)
+    found = largest_that_fits(recipe, shape, machine, backend=backend, num_ranks=num_ranks, sizes=sizes)
+    card = format_bytes(machine.gpu_memory_bytes)
+    if found is None:
+        return 1, f"; even one row is estimated to need more than the card's {card}"
+    size, prediction = found
+    return size, f"; the most that fit: {format_bytes(prediction.needed_bytes)} of {card} estimated"
 
 
 def _rate(recipe: Recipe) -> tuple[float, str]:

@@ -11,6 +11,7 @@ from launcher.facts import Plan
 from launcher.hardware.catalog import get
 from launcher.hardware.peer import lacks_peers, peer_variables
 from launcher.plan.choose import make_plan
+from launcher.plan.known_shape import known_shape
 from launcher.plan.pretend import pretend_machine
 from launcher.plan.resolved import recipe_text, resolved
 from launcher.plan.start_lines import Compilation, lines_text, start_lines, typed_path
@@ -50,7 +51,14 @@ def compile_recipe(wanted: Wanted) -> Compiled:
     gpu = None if recipe.hardware.device == "cpu" else recipe.hardware.gpu
     machine = pretend_machine(gpu, num_ranks)
     backend = BACKENDS.get(recipe.backend.name)
-    plan = make_plan(recipe, name=loaded.name, machine=machine, backend=backend.name, num_ranks=num_ranks)
+    plan = make_plan(
+        recipe,
+        name=loaded.name,
+        machine=machine,
+        backend=backend.name,
+        num_ranks=num_ranks,
+        shape=known_shape(recipe),
+    )
     concrete = resolved(recipe, plan, machine)
     ds_config = _ds_config(backend, concrete, plan)
     files = {"recipe.yaml": recipe_text(concrete)}

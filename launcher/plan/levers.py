@@ -134,7 +134,10 @@ def _is_sensible(backend: Backend, num_ranks: int, on_card: bool) -> bool:
 
 def _lengths(recipe: Recipe) -> list[dict[str, Any]]:
     """Half and a quarter of the rows' length: the first thing to give up where memory is short."""
-    halves = [recipe.data.max_length // 2, recipe.data.max_length // 4]
+    most = recipe.data.max_length
+    if not isinstance(most, int):  # by the rows' own lengths
+        return [{}]
+    halves = [most // 2, most // 4]
     return [{}, *({LENGTH: length} for length in halves if length >= _LEAST_LENGTH)]
 
 

@@ -92,7 +92,7 @@ def test_terms_add_up_and_say_what_they_are() -> None:
 
 
 def test_a_published_full_training_run_is_met_within_a_tenth() -> None:
-    """fms-acceleration: Mistral-7B, full, fused kernels, 8 x 4,096 tokens on one A100-80GB: 3,546.5 a second."""
+    """fms-acceleration: Mistral-7B, full, fused kernels, 8 x 4,096 tokens on one A100-80GB: 3,546.5/s."""
     run = setting(
         None,
         shape=shape("mistralai/Mistral-7B-v0.1"),
