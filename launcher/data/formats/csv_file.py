@@ -42,6 +42,11 @@ def _read(text: str, path: Path, expected: str, names: tuple[str, ...] | None) -
             raise DataError(_badly_quoted(path, error)) from None
         records = _records(text, delimiter, csv.QUOTE_NONE)
         notices.append(f"{path.name}: quotes are taken as text (line {error.line}: {error})")
+    if delimiter == "\t" and (lines := _whole_lines(text, len(records[0][1]), len(records))):
+        notices.append(
+            f"{path.name}: quotes are taken as text: each of the {len(lines):,} lines is whole without them"
+        )
+        records = lines
     columns = names or _columns(records[0], path)
     rows, repeated = _without_headers(records if names else records[1:], columns)
     rows = _checked(rows, columns, path, "data.column_names" if names else "the first line")
@@ -55,6 +60,16 @@ def _read(text: str, path: Path, expected: str, names: tuple[str, ...] | None) -
         path=path,
         notices=tuple(notices),
     )
+
+
+def _whole_lines(text: str, num_fields: int, num_records: int) -> list[Record]:
+    """The lines as records, where each has all fields and quotes would join some of them; else none.
+
+    Texts that begin with a quotation mark look like quoted fields until the next such text.
+    """
+    lines = _records(text, "\t", csv.QUOTE_NONE)
+    whole = len(lines) > num_records and all(len(fields) == num_fields for _, fields in lines)
+    return lines if whole else []
 
 
 def _without_headers(records: list[Record], columns: tuple[str, ...]) -> tuple[list[Record], list[int]]:
