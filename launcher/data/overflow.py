@@ -3,12 +3,15 @@
 The ids that the tokenizer puts in front of and behind a text stay in every case.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from launcher.data.options import Overflow
 from launcher.data.ragged import Int64, Ragged, positions
+
+_ROWS_AT_ONCE = 65_536
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,9 +48,8 @@ def fit(rows: Ragged, max_length: int, policy: Overflow, ends: Ends, stride: int
         said = f"become {len(sources) - len(rows.lengths) + num_long:,} windows"
         return Fitted(rows=cut, sources=sources, num_long=num_long, notice=said)
     head, lost = _head(policy, max_length, ends)
-    return Fitted(
-        rows=_shortened(rows, max_length, head), sources=None, num_long=num_long, notice=f"lose {lost}"
-    )
+    cut = Ragged.join(_shortened(block, max_length, head) for _, block in _blocks(rows))
+    return Fitted(rows=cut, sources=None, num_long=num_long, notice=f"lose {lost}")
 
 
 def drop(rows: Ragged, max_length: int) -> Fitted:
@@ -69,6 +71,14 @@ def _head(policy: Overflow, max_length: int, ends: Ends) -> tuple[int, str]:
     return max_length - ends.closing, "their end"
 
 
+def _blocks(rows: Ragged) -> Iterator[tuple[int, Ragged]]:
+    """(first row, rows) of at most `_ROWS_AT_ONCE`: positions take more memory than the ids themselves."""
+    num_rows = len(rows.offsets) - 1
+    for start in range(0, num_rows, _ROWS_AT_ONCE):
+        offsets = rows.offsets[start : start + _ROWS_AT_ONCE + 1]
+        yield start, Ragged(values=rows.values[offsets[0] : offsets[-1]], offsets=offsets - offsets[0])
+
+
 def _shortened(rows: Ragged, max_length: int, head: int) -> Ragged:
     kept = np.minimum(rows.lengths, max_length)
     within = positions(np.zeros_like(kept), kept)
@@ -83,6 +93,12 @@ def windows(rows: Ragged, max_length: int, ends: Ends, stride: int | None) -> tu
     Pieces start `stride` ids apart (at most a piece's room, so that no id is left out; half of it where
     None); the last one is moved back to be full. Each has the opening and closing ids of the whole.
     """
+    parts = [(start, *_windows(block, max_length, ends, stride)) for start, block in _blocks(rows)]
+    cut = Ragged.join(part for _, part, _ in parts)
+    return cut, np.concatenate([start + sources for start, _, sources in parts])
+
+
+def _windows(rows: Ragged, max_length: int, ends: Ends, stride: int | None) -> tuple[Ragged, Int64]:
     room = max_length - ends.opening - ends.closing
     assert room > 0, "max_length leaves no room beside the special tokens"
     step = min(stride or max(1, room // 2), room)

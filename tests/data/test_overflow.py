@@ -94,3 +94,14 @@ def test_kept_tails_are_those_of_the_tokenizers_own_truncation(word_tokenizer, m
     word_tokenizer.truncation_side = "right"
     word_tokenizer.backend_tokenizer.no_truncation()
     assert rows_of(fitted.rows) == expected
+
+
+@pytest.mark.parametrize("policy", ["keep_head", "keep_tail", "keep_head_tail", "windows"])
+def test_many_rows_are_cut_block_by_block_to_the_same(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = made(*range(1, 30))
+    whole = fit(rows, 9, policy, ENDS)
+    monkeypatch.setattr("launcher.data.overflow._ROWS_AT_ONCE", 4)
+    parts = fit(rows, 9, policy, ENDS)
+    assert rows_of(parts.rows) == rows_of(whole.rows)
+    assert (parts.sources is None) == (whole.sources is None)
+    assert parts.sources is None or parts.sources.tolist() == whole.sources.tolist()
