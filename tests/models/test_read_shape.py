@@ -164,6 +164,18 @@ VARIANTS: list[tuple[str, str, dict[str, Any]]] = [
     ("modernbert", "classification", {"pad_token_id": 0, "attention_bias": True, "mlp_bias": True}),
     ("modernbert", "classification", {"pad_token_id": 0, "classifier_bias": True, "norm_bias": True}),
 ]
+
+
+@pytest.mark.parametrize(
+    "name", ["vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_key_value_heads"]
+)
+def test_a_configuration_that_differs_in_one_size_counts_differently(name: str) -> None:
+    values = OF_TYPE["llama"][0].config | {"head_dim": 64, "num_key_value_heads": 4}
+    model = meta.build(values, "causal_lm", num_layers=LAYERS)
+    other = shallow(values) | {name: 2 * shallow(values)[name]}
+    assert shape_of(shallow(values)).num_params == meta.count(model) != shape_of(other).num_params
+
+
 IGNORED: list[tuple[str, str, dict[str, Any]]] = [
     ("phi3", "causal_lm", {"attention_bias": True, "mlp_bias": True, "pad_token_id": 0}),
     ("mistral", "causal_lm", {"attention_bias": True, "resid_pdrop": 0.3}),
