@@ -67,7 +67,7 @@ class Ending:
         self.ports: set[str] = set()
         self.temporary = folder / "tmp"
 
-    def run(self, timeout_s: float = 240) -> Ended:
+    def run(self, timeout_s: float = 900) -> Ended:
         """Start, bring to its end, look."""
         self.temporary.mkdir(parents=True)
         before = traces.shared_memory()
@@ -113,7 +113,7 @@ class Ending:
             if act is not None and log.exists() and log.read_bytes().count(b"\n") > 3:
                 act(self, process)
                 act = None
-            time.sleep(0.2)
+            time.sleep(0.3)
         assert process.returncode is not None, f"{self.kind} on {self.backend} did not end"
         assert act is None, f"{self.kind} on {self.backend} ended before it could be brought to an end"
         return process.returncode
