@@ -17,17 +17,20 @@ _PAIRS = ("text_pair", "regression")
 class Predictor:
     """A trained model, loaded once."""
 
-    def __init__(self, run: Path) -> None:
-        """Load a run's final model. Raises ExportError, RecipeError."""
+    def __init__(self, run: Path, *, unpacked: bool = False) -> None:
+        """Load a run's final model; `unpacked`: a 4-bit or 8-bit base as the plain weights it stands for.
+
+        Raises ExportError, RecipeError.
+        """
         from transformers import AutoTokenizer
 
         quiet_loading()
         self.folder, self.facts = read_facts(run)
         self.tokenizer = AutoTokenizer.from_pretrained(self.folder, local_files_only=True)
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self.model = self._load().to(self.device).eval()
+        self.model = self._load(unpacked=unpacked).to(self.device).eval()
 
-    def _load(self) -> Any:
+    def _load(self, *, unpacked: bool) -> Any:
         labels = tuple(self.facts["label_names"])
         options = ModelOptions.model_validate(self.facts["model"])
         is_adapter = (self.folder / "adapter_config.json").is_file()
@@ -41,6 +44,8 @@ class Predictor:
             pad_token_id=self.tokenizer.pad_token_id,
             problem_type=self.facts.get("problem_type"),
         )
+        if unpacked and options.is_quantised:
+            model = model.dequantize()  # type: ignore[operator]
         if is_adapter:
             from launcher.adapters.peft_torch import read_adapter
 

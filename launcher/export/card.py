@@ -1,0 +1,69 @@
+"""The model card of an exported folder: what was trained on what, how, and what was measured. No torch."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+_HEAD = """---
+base_model: {base}
+library_name: {library}
+pipeline_tag: {tag}
+---
+
+# {name}
+
+{summary}
+
+Fine-tuned from `{base}` by method `{method}` for {steps} optimizer steps.
+"""
+
+
+def write_card(folder: Path, run: Path, facts: dict[str, Any]) -> None:
+    """Write README.md from the run's recipe, its facts and its measured figures."""
+    recipe = _recipe(run)
+    summary = _json(run / "summary.json")
+    is_adapter = (folder / "adapter_config.json").is_file()
+    text = _HEAD.format(
+        base=facts["model"]["model_name_or_path"],
+        library="peft" if is_adapter else "transformers",
+        tag="text-classification" if facts["task"] == "classification" else "text-generation",
+        name=folder.name,
+        summary=recipe.get("summary", ""),
+        method=recipe.get("adapter", {}).get("method", "full"),
+        steps=facts["steps"],
+    )
+    parts = [text, _labels(facts), _measured(summary), _settings(run)]
+    (folder / "README.md").write_text("\n".join(part for part in parts if part), encoding="utf-8")
+
+
+def _labels(facts: dict[str, Any]) -> str:
+    names = facts.get("label_names") or []
+    lines = [f"| {index} | {name} |" for index, name in enumerate(names)]
+    return "\n".join(["## Labels", "", "| id | name |", "|---|---|", *lines, ""]) if lines else ""
+
+
+def _measured(summary: dict[str, Any]) -> str:
+    quality = summary.get("quality") or {}
+    lines = [f"| {name} | {value:.4f} |" for name, value in quality.items() if isinstance(value, float)]
+    head = ["## Measured on the held-out rows", "", "| metric | value |", "|---|---|"]
+    return "\n".join([*head, *lines, ""]) if lines else ""
+
+
+def _settings(run: Path) -> str:
+    path = run / "recipe.yaml"
+    if not path.is_file():
+        return ""
+    return f"## Recipe\n\n```yaml\n{path.read_text(encoding='utf-8').strip()}\n```\n"
+
+
+def _recipe(run: Path) -> dict[str, Any]:
+    from ruamel.yaml import YAML
+
+    path = run / "recipe.yaml"
+    found: dict[str, Any] = YAML(typ="safe").load(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return found
+
+
+def _json(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return found
