@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from launcher.options import Options
 
@@ -119,9 +119,3 @@ class DataOptions(Options):
     def most_tokens(self) -> int:
         """The most tokens that a row can have, known before any row is read."""
         return self.max_length if isinstance(self.max_length, int) else self.max_length.cap
-
-    @model_validator(mode="after")
-    def _stride_is_for_windows(self) -> "DataOptions":
-        if self.window_stride is not None and self.overflow != "windows":
-            raise ValueError("window_stride has no effect without overflow: windows")
-        return self

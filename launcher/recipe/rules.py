@@ -305,6 +305,18 @@ def columns_are_roles(given: Given) -> Iterator[Problem]:
             yield given.problem(key, f"'{role}' is no role of a row", f"one of: {', '.join(known)}", typed)
 
 
+def stride_is_for_windows(given: Given) -> Iterator[Problem]:
+    """A stride says how far apart windows start."""
+    data = given.recipe.data
+    if data.window_stride is not None and data.overflow != "windows":
+        yield given.problem(
+            "data.window_stride",
+            "there are no windows to stride over",
+            "overflow: windows, or no window_stride",
+            "overflow: windows",
+        )
+
+
 def pip_package_has_a_folder(given: Given) -> Iterator[Problem]:
     """An empty distribution's name finds nothing."""
     name = given.recipe.model.pip_package
@@ -435,6 +447,7 @@ PROBLEMS: tuple[Rule, ...] = (
     template_is_known,
     layout_is_for_the_task,
     columns_are_roles,
+    stride_is_for_windows,
     pip_package_has_a_folder,
 )
 NO_EFFECT: tuple[Notice, ...] = (

@@ -1,7 +1,6 @@
 """The length of rows: as written, or from a percentile; never beyond the model's positions."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -54,8 +53,3 @@ def test_at_least_that_share_of_rows_fits_or_the_cap_is_reached(
 def test_most_tokens_is_known_before_reading() -> None:
     assert DataOptions(train_file="a.csv", max_length=77).most_tokens == 77
     assert DataOptions(train_file="a.csv", max_length={"percentile": 90, "cap": 99}).most_tokens == 99
-
-
-def test_a_stride_without_windows_is_refused() -> None:
-    with pytest.raises(ValueError, match="window_stride has no effect"):
-        DataOptions(train_file="a.csv", window_stride=5)
