@@ -11,6 +11,7 @@ from launcher.models.shape import ModelShape
 from launcher.registry import load_attribute
 
 _EXPERT_KEYS = ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts")
+_TYPE = "launcher plan RECIPE --trace"
 _TRACE = "a trace of the real model, which needs no knowledge of its architecture"
 
 
@@ -33,9 +34,23 @@ def shape_of(config: Mapping[str, Any], *, task: str = "causal_lm", num_labels: 
     return read(facts, task, num_labels)
 
 
+def require_dense(shape: ModelShape) -> ModelShape:
+    """The shape itself. Raises CannotTell for a mixture of experts: counted, its memory not known.
+
+    What an expert saves for the backward pass depends on how many tokens are routed to it.
+    """
+    if shape.num_experts:
+        raise _refused(shape.model_type, f"routes tokens to {shape.num_experts} experts")
+    return shape
+
+
 def known_types() -> list[str]:
     """Every `model_type` whose shape can be read."""
     return sorted(READERS)
+
+
+def _dense_types() -> list[str]:
+    return [name for name in known_types() if name != "mixtral"]
 
 
 def _num_experts(config: Mapping[str, Any]) -> int:
@@ -48,8 +63,8 @@ def _refused(model_type: str, reason: str) -> CannotTell:
         Problem(
             where="config.json: model_type",
             what=f"a {model_type} model {reason}: its memory is not computed here",
-            right=f"a dense model of one of: {', '.join(known_types())}; or {_TRACE}",
-            type="--trace",
+            right=f"a model without experts, of one of: {', '.join(_dense_types())}; or {_TRACE}",
+            type=_TYPE,
         )
     )
 
@@ -61,6 +76,6 @@ def _unknown(model_type: Any) -> CannotTell:
             where="config.json: model_type",
             what=f"the configuration {said}, whose layers are not known here",
             right=f"one of: {', '.join(known_types())}; or {_TRACE}",
-            type="--trace",
+            type=_TYPE,
         )
     )

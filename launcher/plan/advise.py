@@ -15,7 +15,7 @@ from launcher.hardware import catalog
 from launcher.hardware.catalog import Gpu
 from launcher.models.config_file import find_config
 from launcher.models.options import ModelOptions
-from launcher.models.read_shape import shape_of
+from launcher.models.read_shape import require_dense, shape_of
 from launcher.models.shape import ModelShape
 from launcher.plan.candidates import candidates
 from launcher.plan.fit import Judged, fastest, judge, why_not
@@ -97,12 +97,12 @@ def _shape(situation: Situation) -> ModelShape:
     """The shape with the head of the task: language model where the architecture has one, else classifier."""
     config = find_config(ModelOptions(model_name_or_path=situation.model), ask_hub=situation.ask_hub)
     if situation.task is not None:
-        return shape_of(config, task=situation.task)
+        return require_dense(shape_of(config, task=situation.task))
     try:
         shape = shape_of(config, task="causal_lm")
     except LauncherError:
         return shape_of(config, task="classification")
-    return shape if shape.is_decoder else shape_of(config, task="classification")
+    return require_dense(shape) if shape.is_decoder else shape_of(config, task="classification")
 
 
 def methods(situation: Situation, shape: ModelShape, gpu: Gpu) -> list[tuple[str, str]]:

@@ -15,7 +15,7 @@ from launcher.models.architectures.table import READERS, REFUSED
 from launcher.models.blocks_torch import block_class_names
 from launcher.models.catalogue import Entry, config, entries
 from launcher.models.load_torch import length_limit
-from launcher.models.read_shape import known_types, shape_of
+from launcher.models.read_shape import known_types, require_dense, shape_of
 from launcher.models.shape import LinearShape, ModelShape
 from tests.models import meta
 
@@ -213,6 +213,10 @@ def test_experts_of_mixtral_are_counted_apart() -> None:
     assert (shape.num_experts, shape.num_active_experts) == (8, 2)
     assert shape.expert_params == 8 * 3 * 4096 * 14336
     assert {linear.kind for linear in shape.linears} == {"attention"}
+    with pytest.raises(CannotTell, match="routes tokens to 8 experts"):
+        require_dense(shape)
+    dense = shape_of({"model_type": "mistral"})
+    assert require_dense(dense) is dense
 
 
 @pytest.mark.parametrize("model_type", [*REFUSED, "an_unheard_of_kind", None])
