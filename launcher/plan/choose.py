@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 from launcher import __version__
+from launcher.errors import LauncherError
 from launcher.facts import Derived, Machine, Plan, StepSettings
 from launcher.models.shape import ModelShape
 from launcher.optim.schedule import scaled_rate
@@ -81,7 +82,10 @@ def _most_rows(
     from launcher.plan.prediction import largest_that_fits  # only where there is something to estimate
 
     sizes = micro_batches(recipe.training.global_batch_size // num_ranks)
-    found = largest_that_fits(recipe, shape, machine, backend=backend, num_ranks=num_ranks, sizes=sizes)
+    try:
+        found = largest_that_fits(recipe, shape, machine, backend=backend, num_ranks=num_ranks, sizes=sizes)
+    except LauncherError as error:  # the real model's own layers have the last word
+        return DEFAULT_MICRO_BATCH, f"; at most {DEFAULT_MICRO_BATCH}: {error.problems[0].what}"
     card = format_bytes(machine.gpu_memory_bytes)
     if found is None:
         return 1, f"; even one row is estimated to need more than the card's {card}"

@@ -16,6 +16,7 @@ from launcher.backends.options import BACKENDS
 from launcher.errors import DataError, HardwareError, Problem, RecipeError
 from launcher.facts import RunArguments, Starter
 from launcher.models.source import find_model
+from launcher.plan.replanned import memory_words
 from launcher.plan.started import resolve_started
 from launcher.plan.write import COMMAND_VARIABLE
 from launcher.process import ports
@@ -114,7 +115,8 @@ def require_cards(loaded: LoadedRecipe, num_processes: int, num_gpus: int) -> No
         Problem(
             where="number of processes",
             what=f"{num_processes} processes, but {num_gpus} GPU{'s' * (num_gpus > 1)} here",
-            right=f"at most {num_gpus}; {_same_batch(loaded, num_gpus)}",
+            right=f"at most {num_gpus}; {_same_batch(loaded, num_gpus)}"
+            + memory_words(loaded.recipe, num_gpus),
             type=f"launcher run {shlex.quote(loaded.name)} --gpus {num_gpus}   (accelerate: --num_processes "
             f"{num_gpus}, torchrun: --nproc_per_node {num_gpus}, deepspeed: --num_gpus {num_gpus})",
         )

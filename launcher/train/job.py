@@ -14,6 +14,7 @@ from launcher.facts import Plan
 from launcher.optim.schedule import rate_factor
 from launcher.recipe.schema import Recipe
 from launcher.step.module import TrainModule
+from launcher.train.memory_watch import MemoryWatch
 from launcher.train.metrics_log import MetricsLog
 from launcher.train.state import Progress
 from launcher.train.world import World
@@ -40,6 +41,7 @@ class Job:
     num_parameters: int
     warmup: int
     metrics: MetricsLog
+    measure: MemoryWatch
     progress: Progress = field(default_factory=Progress)
 
     def rate_factor(self, update: int) -> float:

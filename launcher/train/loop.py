@@ -54,18 +54,20 @@ class _Loop:
     def run(self, window: Window) -> None:
         """One global step. The previous step is settled after this one's work has been handed over."""
         job, step = self.job, window.step + 1
-        share = accumulate(
-            job.strategy,
-            window.micro_batches,
-            num_targets=window.num_targets,
-            seed=job.recipe.training.seed,
-            step=window.step,
-            rank=job.world.rank,
-        )
+        with job.measure.phase("forward and backward"):
+            share = accumulate(
+                job.strategy,
+                window.micro_batches,
+                num_targets=window.num_targets,
+                seed=job.recipe.training.seed,
+                step=window.step,
+                rank=job.world.rank,
+            )
         self.settle()
         factor = job.rate_factor(job.progress.updates)
         job.strategy.set_learning_rate(factor)
-        outcome = job.strategy.step()
+        with job.measure.phase("optimizer"):
+            outcome = job.strategy.step()
         self._push(window, share, outcome.grad_norm, outcome.skipped, factor)
         for callback in self.callbacks:
             if callback.is_due(job, step):
@@ -109,7 +111,8 @@ class _Loop:
 
     def _run(self, callback: Callback) -> None:
         start = time.perf_counter()
-        callback.run(self.job)
+        with self.job.measure.phase(callback.phase):
+            callback.run(self.job)
         spent = time.perf_counter() - start
         self.started += spent
         for other in self.callbacks:

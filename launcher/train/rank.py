@@ -24,6 +24,7 @@ from launcher.hardware.probe import machine as probe
 from launcher.models.load_torch import PROBLEM_TYPES, quiet_loading
 from launcher.plan.choose import fingerprint, make_plan, plan_lines
 from launcher.plan.compare import read_plan, require_same
+from launcher.plan.known_shape import known_shape
 from launcher.plan.started import Started, resolve_started
 from launcher.plan.write import run_files, write_file
 from launcher.precision import choose_tf32
@@ -39,6 +40,7 @@ from launcher.train.loop import train
 from launcher.train.metrics_log import MetricsLog
 from launcher.train.pieces import pieces_line
 from launcher.train.setup import build_job, make_callbacks
+from launcher.train.summary import summary
 from launcher.train.world import World, join, leave
 from launcher.units import format_seconds
 
@@ -96,7 +98,7 @@ def _run(arguments: RunArguments, starter: Starter, started: Started, machine: M
     job = build_job(recipe, plan, place.folder, world, started.ds_config)
     # Only now, when everything is there and fits, does the run leave a trace.
     world.agreed(lambda: _take(place, started, job.plan, machine, starter) if world.is_first else None)
-    _train(job, place.checkpoint)
+    _train(job, place.checkpoint, machine)
 
 
 def _take(place: Claim, started: Started, plan: Plan, machine: Machine, starter: Starter) -> None:
@@ -122,7 +124,12 @@ def _agree_on_plan(arguments: RunArguments, started: Started, machine: Machine, 
     plan = world.broadcast(
         world.agreed(
             lambda: make_plan(
-                recipe, name=started.name, machine=weakest, backend=started.backend, num_ranks=num_ranks
+                recipe,
+                name=started.name,
+                machine=weakest,
+                backend=started.backend,
+                num_ranks=num_ranks,
+                shape=known_shape(recipe),
             )
         )
     )
@@ -161,7 +168,7 @@ def _introduce(started: Started, plan: Plan, method: str) -> None:
     print("\n".join(lines), file=sys.stderr, flush=True)
 
 
-def _train(job: Job, checkpoint: Path | None) -> None:
+def _train(job: Job, checkpoint: Path | None, machine: Machine) -> None:
     callbacks = make_callbacks(job)
     if checkpoint is not None:
         load(job, checkpoint)
@@ -181,7 +188,7 @@ def _train(job: Job, checkpoint: Path | None) -> None:
         _watch_first_steps(job, callbacks)
         started = time.perf_counter()
         train(job, callbacks)
-        _finish(job, callbacks, time.perf_counter() - started)
+        _finish(job, callbacks, time.perf_counter() - started, machine)
     finally:
         job.metrics.close()
         job.strategy.close()
@@ -202,7 +209,7 @@ def _watch_first_steps(job: Job, callbacks: list[Any]) -> None:
             callback.start(job)
 
 
-def _finish(job: Job, callbacks: list[Any], seconds: float) -> None:
+def _finish(job: Job, callbacks: list[Any], seconds: float, machine: Machine) -> None:
     """Best weights if asked for, the model folder, the summary, and what to type next."""
     evaluate = next(callback for callback in callbacks if isinstance(callback, Evaluate))
     best = job.progress.best_step
@@ -214,7 +221,8 @@ def _finish(job: Job, callbacks: list[Any], seconds: float) -> None:
     _export(job)
     job.world.barrier()
     if job.world.is_first:
-        _write_summary(job, evaluate.last, seconds)
+        found = summary(job, machine, quality=evaluate.last, seconds=seconds, measured=job.measure.result())
+        write_file(job.folder / SUMMARY, json_text(found))
     job.say(
         f"trained {job.progress.step} steps in {format_seconds(seconds)}; model in {job.folder / 'final'}"
     )
@@ -254,22 +262,3 @@ def _template(job: Job) -> str:
     if job.recipe.task != "causal_lm" or job.layout == "plain_text":
         return ""
     return choose_template(job.recipe.data.template, job.tokenizer, job.layout)
-
-
-def _write_summary(job: Job, quality: dict[str, float], seconds: float) -> None:
-    progress = job.progress
-    write_file(
-        job.folder / SUMMARY,
-        json_text(
-            {
-                "steps": progress.step,
-                "skipped_steps": progress.skipped,
-                "rows": progress.rows,
-                "seconds": round(seconds, 2),
-                "samples_per_s": round(progress.rows / max(progress.train_seconds, 1e-9), 2),
-                "tokens_per_s": round(progress.tokens / max(progress.train_seconds, 1e-9), 1),
-                "quality": quality,
-                "best": {"metric": progress.best_metric, "step": progress.best_step},
-            }
-        ),
-    )

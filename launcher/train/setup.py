@@ -41,6 +41,7 @@ from launcher.train.callbacks.evaluate import Evaluate
 from launcher.train.callbacks.log import Log
 from launcher.train.callbacks.save import Save
 from launcher.train.job import Job
+from launcher.train.memory_watch import MemoryWatch
 from launcher.train.metrics_log import MetricsLog
 from launcher.train.prepared import Prepared, prepare_data
 from launcher.train.world import World
@@ -51,6 +52,7 @@ def build_job(
     recipe: Recipe, plan: Plan, folder: Path, world: World, ds_config: dict[str, Any] | None
 ) -> Job:
     """Everything, ready for the first step. Raises LauncherError; every rank must call."""
+    measure = MemoryWatch(world.device)
     prepared = world.agreed(lambda: _data(recipe, world))
     tokenizer, splits = prepared.tokenizer, prepared.splits
     store, eval_store = prepared.store, prepared.eval_store
@@ -67,6 +69,7 @@ def build_job(
         store.lengths, plan.step.global_batch_size, recipe.training.seed, recipe.data.group_by_length
     )
     total = total_steps(recipe.training, order.steps_per_epoch)
+    measure.mark("load")
     job = Job(
         recipe=recipe,
         plan=plan,
@@ -85,6 +88,7 @@ def build_job(
         num_parameters=sum(size for _, size in sizes),
         warmup=warmup_updates(recipe.training.warmup, total),
         metrics=MetricsLog.silent(),
+        measure=measure,
     )
     world.agreed(lambda: _check_disk(job))
     return job

@@ -5,9 +5,12 @@ from dataclasses import replace
 import pytest
 
 from launcher.errors import BadValue, HardwareError
-from launcher.facts import Machine
+from launcher.facts import Machine, Plan
 from launcher.plan.choose import fingerprint, make_plan, plan_lines
 from launcher.recipe.schema import Recipe
+from launcher.units import GIB
+from tests.plan.cards import recipe as causal_recipe
+from tests.plan.cards import shape
 
 CPU = Machine(device="cpu", num_gpus=0, num_cores=2, torch_version="2.13.0", cpu_has_bf16=True)
 V100 = Machine(
@@ -81,3 +84,47 @@ def test_the_fingerprint_changes_with_everything_that_ranks_must_agree_on() -> N
         fingerprint(recipe(), "zero2", 2, "2.12.0"),
     ]
     assert len({base, *others}) == 5
+
+
+CARD = Machine(
+    device="cuda",
+    num_gpus=1,
+    gpu_name="NVIDIA GeForce RTX 3090",
+    gpu_memory_bytes=int(23.69 * GIB),
+    compute_capability=(8, 6),
+)
+
+
+def causal(adapter: str = "lora", **training: object) -> Recipe:
+    return causal_recipe(adapter=adapter, **training)
+
+
+def on_card(of: Recipe, machine: Machine = CARD, ranks: int = 1, known: bool = True) -> Plan:
+    model = shape(of.model.model_name_or_path) if known else None
+    return make_plan(of, name="job", machine=machine, backend="single_gpu", num_ranks=ranks, shape=model)
+
+
+def test_an_automatic_batch_is_the_largest_that_the_cards_memory_covers() -> None:
+    wanted = causal(activation_checkpointing=True, global_batch_size=64)
+    plans = [on_card(wanted, replace(CARD, gpu_memory_bytes=int(gib * GIB))) for gib in (17, 23.69, 80)]
+    rows = [made.step.micro_batch_size for made in plans]
+    assert rows == sorted(rows) and rows[0] < rows[-1]
+    assert all(made.step.micro_batch_size * made.step.accumulation_steps == 64 for made in plans)
+    assert "the most that fit" in next(line for line in plan_lines(plans[1]) if line.startswith("batch"))
+
+
+def test_an_unknown_model_and_a_cpu_keep_the_plain_bound() -> None:
+    wanted = causal(global_batch_size=64)
+    assert on_card(wanted, known=False).step.micro_batch_size == 32
+    assert "no estimate for this model" in "\n".join(plan_lines(on_card(wanted, known=False)))
+    assert on_card(wanted, CPU).step.micro_batch_size == 32
+
+
+def test_a_bound_by_hand_is_left_alone_even_where_it_does_not_fit() -> None:
+    assert on_card(causal(per_device_train_batch_size=16)).step.micro_batch_size == 16
+
+
+def test_one_row_that_is_too_much_is_tried_and_said() -> None:
+    made = on_card(causal("full"))
+    assert made.step.micro_batch_size == 1
+    assert "even one row is estimated to need more" in "\n".join(plan_lines(made))

@@ -5,7 +5,12 @@ from launcher.train.state import StepRecord
 
 
 class Callback:
-    """Base of the callbacks: each does nothing until overridden."""
+    """Base of the callbacks: each does nothing until overridden.
+
+    `phase` names the memory that `run` takes; empty: not measured apart.
+    """
+
+    phase = ""
 
     def is_due(self, job: Job, step: int) -> bool:
         """Whether `run` is wanted after that step; the loop then settles every step first."""

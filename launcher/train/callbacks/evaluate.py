@@ -90,6 +90,8 @@ def _miscounted(seen: int, rows: int) -> Problem:
 class Evaluate(Callback):
     """Evaluates at an interval and at the end; remembers the best."""
 
+    phase = "evaluate"
+
     def __init__(self, every: int | None, metric: str) -> None:
         """`every` in steps; `metric` without `eval_` chooses the best."""
         self.every = every

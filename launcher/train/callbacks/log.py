@@ -1,21 +1,11 @@
 """Logged steps to metrics.jsonl and to the person; steps whose numbers are not finite at once."""
 
 import math
-import resource
 import time
-
-import torch
 
 from launcher.train.callbacks.callback import Callback
 from launcher.train.job import Job
 from launcher.train.state import StepRecord
-
-
-def memory_bytes(device: torch.device) -> int:
-    """Peak so far: allocated on the GPU, resident on a CPU."""
-    if device.type == "cuda":
-        return torch.cuda.max_memory_allocated(device)
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 class Log(Callback):
@@ -57,7 +47,7 @@ class Log(Callback):
             "grad_norm": record.grad_norm,
             "samples_per_s": round(rows / seconds, 3),
             "tokens_per_s": round(tokens / seconds, 1),
-            "memory_bytes": memory_bytes(job.world.device),
+            "memory_bytes": job.measure.peak_bytes(),
             "skipped_steps": job.progress.skipped,
         }
         if job.strategy.loss_scale.is_live:

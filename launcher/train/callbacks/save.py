@@ -8,6 +8,8 @@ from launcher.train.job import Job
 class Save(Callback):
     """Saves at an interval and then at the end too; and a new best, where the best is exported."""
 
+    phase = "save"
+
     def __init__(self, every: int | None, limit: int | None, *, keep_best: bool) -> None:
         """`every` in steps, None: never; `limit` checkpoints are kept; `keep_best` saves each new best."""
         self.every = every
