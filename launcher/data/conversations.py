@@ -73,6 +73,8 @@ class Talks:
 
     def _ended(self, rows: Ragged, marks: Bool) -> tuple[Ragged, Bool]:
         """The end token behind the last answer, where the template's own end of turn does not hold it."""
+        if not len(rows.values):  # no row has an answer
+            return rows, marks
         lasts = rows.offsets[1:] - 1
         bare = np.flatnonzero((rows.lengths > 0) & (rows.values[np.maximum(lasts, 0)] != self.end))
         places = rows.offsets[bare + 1]
