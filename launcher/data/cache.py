@@ -7,6 +7,7 @@ the file. What was found, or why it had to be made, is said in a line.
 import json
 import os
 import shutil
+import socket
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -137,19 +138,29 @@ class Cache:
         return Found(content=kept, said=f"tokens made, {reason} ({rate}; {size} kept in {folder})")
 
     def _keep(self, parts: KeyParts, content: Content) -> Path:
-        """Write beside, then rename. What an interrupted process left beside goes first."""
+        """Write beside, then rename."""
+        self._clear_dead()
         folder = self.entries / parts.key
-        temporary = self._beside(parts, "making")
+        temporary = self._beside(parts, f"making-{socket.gethostname()}-{os.getpid()}")
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir(parents=True)
         try:
             write_entry(temporary, parts, content)
             shutil.rmtree(folder, ignore_errors=True)
             temporary.rename(folder)
-        except BaseException:
+        except BaseException as error:
             shutil.rmtree(temporary, ignore_errors=True)
-            raise
+            # Where locks do not work another process may have been faster: its entry is as good.
+            if not (isinstance(error, OSError) and (folder / ENTRY).exists()):
+                raise
         return folder
+
+    def _clear_dead(self) -> None:
+        """Remove what processes of this machine were writing when they died."""
+        for folder in self.entries.glob(f"*.making-{socket.gethostname()}-*"):
+            pid = folder.name.rpartition("-")[2]
+            if pid.isdigit() and not Path("/proc", pid).exists():
+                shutil.rmtree(folder, ignore_errors=True)
 
     def _prune(self, newest: Path) -> None:
         """Keep the entries used last. Mapped files stay readable for who has them open."""

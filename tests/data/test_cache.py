@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -240,7 +241,9 @@ with locked(pathlib.Path({str(lock)!r}), print):
 
 
 def test_what_a_killed_process_left_half_written_is_never_opened(content: Content, tmp_path: Path) -> None:
-    half = tmp_path / "tokens" / f"{PARTS.key}.making"
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    half = tmp_path / "tokens" / f"{PARTS.key}.making-{socket.gethostname()}-{dead.pid}"
     half.mkdir(parents=True)
     (half / "train.input_ids.npy").write_bytes(b"half")
     found = Cache(tmp_path).get(PARTS, lambda: content, print)
