@@ -23,8 +23,8 @@ def shape_of(config: Mapping[str, Any], *, task: str = "causal_lm", num_labels: 
     """
     assert task in ("causal_lm", "classification"), task
     model_type = config.get("model_type")
-    if model_type in REFUSED:
-        raise _refused(str(model_type), REFUSED[str(model_type)])
+    if isinstance(model_type, str) and model_type in REFUSED:
+        raise _refused(model_type, REFUSED[model_type])
     if not isinstance(model_type, str) or model_type not in READERS:
         if num_experts := _num_experts(config):
             raise _refused(str(model_type), f"routes tokens to {num_experts} experts")

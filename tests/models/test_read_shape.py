@@ -229,6 +229,39 @@ def test_what_is_not_known_is_said_with_the_known_ones_and_the_way_out(model_typ
     assert "llama" in problem.right and "trace" in problem.right
 
 
+ODD: tuple[Any, ...] = (
+    None,
+    0,
+    5,
+    -1,
+    -(10**9),
+    1.5,
+    True,
+    "x",
+    "",
+    [],
+    {},
+    [1],
+    {"a": 1},
+    10**30,
+    float("nan"),
+)
+
+
+@pytest.mark.parametrize("model_type", known_types())
+def test_any_value_of_any_key_gives_a_shape_or_a_reason(model_type: str) -> None:
+    values = dict(next(e.config for e in entries() if e.config["model_type"] == model_type))
+    values |= {"share_att_key": False} if "share_att_key" in values else {}
+    for key in {*values, *defaults(model_type)}:
+        for odd in ODD:
+            try:
+                shape = shape_of(values | {key: odd}, task=meta.own_task(model_type))
+            except CannotTell as refused:
+                assert refused.problems[0].type
+            else:
+                assert shape.num_params > 0
+
+
 def test_an_unknown_mixture_of_experts_is_said_to_be_one() -> None:
     with pytest.raises(CannotTell, match="routes tokens to 64 experts"):
         shape_of({"model_type": "some_new_moe", "n_routed_experts": 64})

@@ -29,19 +29,24 @@ class ConfigFacts:
         """Whether the fact is known at all."""
         return self._find(names) is not None
 
-    def whole(self, *names: str) -> int:
-        """A whole number. Raises CannotTell where it is missing or none."""
+    def whole(self, *names: str, least: int | None = None) -> int:
+        """A whole number, of `least` or more. Raises CannotTell where it is missing or none."""
         found = self._find(names)
-        if isinstance(found, int) and not isinstance(found, bool):
+        if isinstance(found, int) and not isinstance(found, bool) and (least is None or found >= least):
             return found
-        raise self._missing(names[0], found, "a whole number")
+        right = "a whole number" if least is None else f"a whole number from {least}"
+        raise self._missing(names[0], found, right)
+
+    def size(self, *names: str) -> int:
+        """A whole number above 0. Raises CannotTell where it is missing or none."""
+        return self.whole(*names, least=1)
 
     def share(self, *names: str) -> float:
-        """A number. Raises CannotTell where it is missing or none."""
+        """A number from 0 to 1. Raises CannotTell where it is missing or none."""
         found = self._find(names)
-        if isinstance(found, int | float) and not isinstance(found, bool):
+        if isinstance(found, int | float) and not isinstance(found, bool) and 0 <= found <= 1:
             return float(found)
-        raise self._missing(names[0], found, "a number")
+        raise self._missing(names[0], found, "a number from 0 to 1")
 
     def flag(self, *names: str) -> bool:
         """Yes or no. Raises CannotTell where it is missing or neither."""
@@ -64,6 +69,15 @@ class ConfigFacts:
         if isinstance(found, str):
             return found
         raise self._missing(names[0], found, "a word")
+
+    def words(self, name: str) -> tuple[str, ...]:
+        """A list of words, or words with bars between them; none where it is missing."""
+        found = self._find((name,)) or ()
+        if isinstance(found, str):
+            return tuple(found.lower().split("|"))
+        if isinstance(found, list | tuple):
+            return tuple(str(each) for each in found)
+        raise self._missing(name, found, "a list of words")
 
     def _missing(self, name: str, found: Any, right: str) -> CannotTell:
         said = "lacks it" if found is None else f"says {found!r}"

@@ -12,7 +12,7 @@ def _attention_names(facts: ConfigFacts) -> list[str]:
     """The projections of one block. Relative ones exist only where keys are not shared."""
     names = ["query_proj", "key_proj", "value_proj"]
     if _is_relative(facts) and not (facts.has("share_att_key") and facts.flag("share_att_key")):
-        kinds = facts.values.get("pos_att_type") or ()
+        kinds = facts.words("pos_att_type")
         names += ["pos_key_proj"] if "c2p" in kinds else []
         names += ["pos_query_proj"] if "p2c" in kinds else []
     return [f"self.{name}" for name in names]
@@ -38,7 +38,7 @@ def _relative_rows(facts: ConfigFacts) -> int:
     if facts.has("position_buckets") and facts.whole("position_buckets") > 0:
         return 2 * facts.whole("position_buckets")
     asked = facts.whole("max_relative_positions")
-    return 2 * (asked if asked > 0 else facts.whole("max_position_embeddings"))
+    return 2 * (asked if asked > 0 else facts.size("max_position_embeddings"))
 
 
 def _shared_params(facts: ConfigFacts, hidden: int) -> int:
@@ -49,36 +49,36 @@ def _shared_params(facts: ConfigFacts, hidden: int) -> int:
         norms = facts.text("norm_rel_ebd") if facts.has("norm_rel_ebd") else "none"
         total += 2 * hidden if "layer_norm" in norms else 0
     width = facts.whole("conv_kernel_size") if facts.has("conv_kernel_size") else 0
-    groups = facts.whole("conv_groups") if facts.has("conv_groups") else 1
+    groups = facts.size("conv_groups") if facts.has("conv_groups") else 1
     return total + (hidden * hidden // groups * width + 3 * hidden if width > 0 else 0)
 
 
 def _table_params(facts: ConfigFacts, hidden: int, width: int) -> int:
     """Absolute positions and token types where there are any, a projection, the norm."""
-    rows = facts.whole("max_position_embeddings") if facts.flag("position_biased_input") else 0
+    rows = facts.size("max_position_embeddings") if facts.flag("position_biased_input") else 0
     projection = width * hidden if width != hidden else 0
-    return (rows + facts.whole("type_vocab_size")) * width + projection + 2 * hidden
+    return (rows + facts.whole("type_vocab_size", least=0)) * width + projection + 2 * hidden
 
 
 def deberta(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
     """The shape of a DeBERTa classifier. Raises CannotTell for a language model: it has none."""
     refuse_language_model(facts, task)
-    hidden, inner = facts.whole("hidden_size"), facts.whole("intermediate_size")
-    width = facts.whole("embedding_size") if facts.has("embedding_size") else hidden
-    pooled = facts.whole("pooler_hidden_size") if facts.has("pooler_hidden_size") else hidden
-    heads, classifier = facts.whole("num_attention_heads"), linear_params(pooled, num_labels)
+    hidden, inner = facts.size("hidden_size"), facts.size("intermediate_size")
+    width = facts.size("embedding_size") if facts.has("embedding_size") else hidden
+    pooled = facts.size("pooler_hidden_size") if facts.has("pooler_hidden_size") else hidden
+    heads, classifier = facts.size("num_attention_heads"), linear_params(pooled, num_labels)
     return ModelShape(
         model_type=facts.model_type,
         task=task,
         is_decoder=False,
-        num_layers=facts.whole("num_hidden_layers"),
+        num_layers=facts.size("num_hidden_layers"),
         hidden_size=hidden,
         num_heads=heads,
         num_kv_heads=heads,
         head_dim=hidden // heads,
         intermediate_size=inner,
-        vocab_size=facts.whole("vocab_size"),
-        max_positions=facts.whole("max_position_embeddings"),
+        vocab_size=facts.size("vocab_size"),
+        max_positions=facts.size("max_position_embeddings"),
         tied=facts.flag("tie_word_embeddings"),
         gated_mlp=False,
         activation=facts.text("hidden_act"),
@@ -86,7 +86,7 @@ def deberta(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
         positions="relative" if _is_relative(facts) else "learned",
         linears=_linears(facts, hidden, inner),
         block_other_params=4 * hidden,
-        word_embedding_params=facts.whole("vocab_size") * width,
+        word_embedding_params=facts.size("vocab_size") * width,
         other_embedding_params=_table_params(facts, hidden, width) + _shared_params(facts, hidden),
         final_norm_params=0,
         head_params=linear_params(pooled, pooled) + classifier,

@@ -63,13 +63,13 @@ class _Sizes:
 
 
 def _sizes(facts: ConfigFacts) -> _Sizes:
-    hidden, heads = facts.whole("hidden_size"), facts.whole("num_attention_heads")
+    hidden, heads = facts.size("hidden_size"), facts.size("num_attention_heads")
     return _Sizes(
         hidden=hidden,
         heads=heads,
-        kv_heads=facts.whole("num_key_value_heads") if facts.has("num_key_value_heads") else heads,
-        head=facts.whole("head_dim") if facts.has("head_dim") else hidden // heads,
-        intermediate=facts.whole("intermediate_size"),
+        kv_heads=facts.size("num_key_value_heads") if facts.has("num_key_value_heads") else heads,
+        head=facts.size("head_dim") if facts.has("head_dim") else hidden // heads,
+        intermediate=facts.size("intermediate_size"),
     )
 
 
@@ -106,22 +106,22 @@ def _norm_params(sizes: _Sizes, traits: Traits) -> int:
 def decoder(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
     """The shape of a decoder of this family, with the task's head."""
     traits, sizes = TRAITS[facts.model_type], _sizes(facts)
-    experts = facts.whole("num_local_experts") if traits.has_experts else 0
+    experts = facts.size("num_local_experts") if traits.has_experts else 0
     expert_params = experts * 3 * sizes.hidden * sizes.intermediate
-    embedding, tied = facts.whole("vocab_size") * sizes.hidden, facts.flag("tie_word_embeddings")
+    embedding, tied = facts.size("vocab_size") * sizes.hidden, facts.flag("tie_word_embeddings")
     classifier = num_labels * sizes.hidden if task == "classification" else 0
     return ModelShape(
         model_type=facts.model_type,
         task=task,
         is_decoder=True,
-        num_layers=facts.whole("num_hidden_layers"),
+        num_layers=facts.size("num_hidden_layers"),
         hidden_size=sizes.hidden,
         num_heads=sizes.heads,
         num_kv_heads=sizes.kv_heads,
         head_dim=sizes.head,
         intermediate_size=sizes.intermediate,
-        vocab_size=facts.whole("vocab_size"),
-        max_positions=facts.whole("max_position_embeddings"),
+        vocab_size=facts.size("vocab_size"),
+        max_positions=facts.size("max_position_embeddings"),
         tied=tied,
         gated_mlp=True,
         activation=facts.text("hidden_activation", "hidden_act"),
@@ -143,6 +143,6 @@ def decoder(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
         hidden_dropout=facts.rate("resid_pdrop"),
         embedding_dropout=facts.rate("embd_pdrop"),
         num_experts=experts,
-        num_active_experts=facts.whole("num_experts_per_tok") if experts else 0,
+        num_active_experts=facts.size("num_experts_per_tok") if experts else 0,
         expert_params=expert_params,
     )

@@ -20,21 +20,21 @@ def _linears(hidden: int, inner: int) -> tuple[LinearShape, ...]:
 def distilbert(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
     """The shape of a DistilBERT classifier. Raises CannotTell for a language model: it has none."""
     refuse_language_model(facts, task)
-    hidden, inner = facts.whole("dim", "hidden_size"), facts.whole("hidden_dim")
-    heads, positions = facts.whole("n_heads", "num_attention_heads"), facts.whole("max_position_embeddings")
+    hidden, inner = facts.size("dim", "hidden_size"), facts.size("hidden_dim")
+    heads, positions = facts.size("n_heads", "num_attention_heads"), facts.size("max_position_embeddings")
     # Adapters keep every module whose name ends in "classifier": the layer before it, too.
     classifier = linear_params(hidden, hidden) + linear_params(hidden, num_labels)
     return ModelShape(
         model_type=facts.model_type,
         task=task,
         is_decoder=False,
-        num_layers=facts.whole("n_layers", "num_hidden_layers"),
+        num_layers=facts.size("n_layers", "num_hidden_layers"),
         hidden_size=hidden,
         num_heads=heads,
         num_kv_heads=heads,
         head_dim=hidden // heads,
         intermediate_size=inner,
-        vocab_size=facts.whole("vocab_size"),
+        vocab_size=facts.size("vocab_size"),
         max_positions=positions,
         tied=facts.flag("tie_word_embeddings"),
         gated_mlp=False,
@@ -43,7 +43,7 @@ def distilbert(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
         positions="learned",
         linears=_linears(hidden, inner),
         block_other_params=4 * hidden,
-        word_embedding_params=facts.whole("vocab_size") * hidden,
+        word_embedding_params=facts.size("vocab_size") * hidden,
         other_embedding_params=(positions + 2) * hidden,
         final_norm_params=0,
         head_params=classifier,

@@ -80,7 +80,7 @@ def _language_head_params(facts: ConfigFacts, hidden: int, width: int) -> int:
 
     Untied, BERT and RoBERTa keep a second bias: the head's and the matrix's are then two.
     """
-    vocabulary = facts.whole("vocab_size")
+    vocabulary = facts.size("vocab_size")
     untied = vocabulary * (width + (0 if facts.model_type == "electra" else 1))
     transform = linear_params(hidden, width) + 2 * width
     return transform + vocabulary + (0 if facts.flag("tie_word_embeddings") else untied)
@@ -88,10 +88,10 @@ def _language_head_params(facts: ConfigFacts, hidden: int, width: int) -> int:
 
 def encoder(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
     """The shape of an encoder of this family, with the task's head."""
-    traits, hidden = TRAITS[facts.model_type], facts.whole("hidden_size")
-    width = facts.whole("embedding_size") if facts.model_type == "electra" else hidden
-    heads, inner = facts.whole("num_attention_heads"), facts.whole("intermediate_size")
-    positions, kinds = facts.whole("max_position_embeddings"), facts.whole("type_vocab_size")
+    traits, hidden = TRAITS[facts.model_type], facts.size("hidden_size")
+    width = facts.size("embedding_size") if facts.model_type == "electra" else hidden
+    heads, inner = facts.size("num_attention_heads"), facts.size("intermediate_size")
+    positions, kinds = facts.size("max_position_embeddings"), facts.whole("type_vocab_size", least=0)
     is_classifier = task == "classification"
     classifier = _classifier_params(traits, hidden, num_labels) if is_classifier else 0
     pooler = linear_params(hidden, hidden) if is_classifier and traits.classifier == "pooler" else 0
@@ -100,13 +100,13 @@ def encoder(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
         model_type=facts.model_type,
         task=task,
         is_decoder=False,
-        num_layers=facts.whole("num_hidden_layers"),
+        num_layers=facts.size("num_hidden_layers"),
         hidden_size=hidden,
         num_heads=heads,
         num_kv_heads=heads,
         head_dim=hidden // heads,
         intermediate_size=inner,
-        vocab_size=facts.whole("vocab_size"),
+        vocab_size=facts.size("vocab_size"),
         max_positions=positions,
         position_offset=facts.whole("pad_token_id") + 1 if traits.starts_after_padding else 0,
         tied=facts.flag("tie_word_embeddings"),
@@ -116,7 +116,7 @@ def encoder(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
         positions="learned",
         linears=_linears(hidden, inner),
         block_other_params=4 * hidden,
-        word_embedding_params=facts.whole("vocab_size") * width,
+        word_embedding_params=facts.size("vocab_size") * width,
         other_embedding_params=(positions + kinds + 2) * width + widening,
         final_norm_params=0,
         head_params=pooler + classifier if is_classifier else _language_head_params(facts, hidden, width),

@@ -32,22 +32,22 @@ def _linears(facts: ConfigFacts, hidden: int, inner: int) -> tuple[LinearShape, 
 def modernbert(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
     """The shape of a ModernBERT classifier. Raises CannotTell for a language model: it has none."""
     refuse_language_model(facts, task)
-    hidden, inner = facts.whole("hidden_size"), facts.whole("intermediate_size")
-    heads, norm = facts.whole("num_attention_heads"), hidden * (2 if facts.flag("norm_bias") else 1)
+    hidden, inner = facts.size("hidden_size"), facts.size("intermediate_size")
+    heads, norm = facts.size("num_attention_heads"), hidden * (2 if facts.flag("norm_bias") else 1)
     classifier = hidden * num_labels + num_labels
     dense = hidden * hidden + (hidden if facts.flag("classifier_bias") else 0)
     return ModelShape(
         model_type=facts.model_type,
         task=task,
         is_decoder=False,
-        num_layers=facts.whole("num_hidden_layers"),
+        num_layers=facts.size("num_hidden_layers"),
         hidden_size=hidden,
         num_heads=heads,
         num_kv_heads=heads,
         head_dim=hidden // heads,
         intermediate_size=inner,
-        vocab_size=facts.whole("vocab_size"),
-        max_positions=facts.whole("max_position_embeddings"),
+        vocab_size=facts.size("vocab_size"),
+        max_positions=facts.size("max_position_embeddings"),
         tied=facts.flag("tie_word_embeddings"),
         gated_mlp=True,
         activation=facts.text("hidden_activation"),
@@ -55,7 +55,7 @@ def modernbert(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
         positions="rope",
         linears=_linears(facts, hidden, inner),
         block_other_params=2 * norm,
-        word_embedding_params=facts.whole("vocab_size") * hidden,
+        word_embedding_params=facts.size("vocab_size") * hidden,
         other_embedding_params=0,
         final_norm_params=norm,
         head_params=dense + norm + classifier,

@@ -40,12 +40,12 @@ def _linear(name: str, in_features: int, out_features: int, bias: bool = True) -
 
 
 def _layers(facts: ConfigFacts) -> int:
-    return facts.whole("n_layer", "num_hidden_layers")
+    return facts.size("n_layer", "num_hidden_layers")
 
 
 def _shape(facts: ConfigFacts, task: str, num_labels: int, hidden: int, parts: _Parts) -> ModelShape:
     width = parts.embedding_width or hidden
-    tied, vocabulary = facts.flag("tie_word_embeddings"), facts.whole("vocab_size")
+    tied, vocabulary = facts.flag("tie_word_embeddings"), facts.size("vocab_size")
     classifier = num_labels * width if task == "classification" else 0
     language = (0 if tied else vocabulary * width) + (vocabulary if parts.head_bias else 0)
     attention, residual, embedding = parts.dropouts
@@ -85,10 +85,10 @@ def _shape(facts: ConfigFacts, task: str, num_labels: int, hidden: int, parts: _
 
 def gpt2(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
     """GPT-2 and GPTBigCode, whose heads share one key and one value when `multi_query` is set."""
-    hidden, heads = facts.whole("n_embd", "hidden_size"), facts.whole("n_head", "num_attention_heads")
-    inner = facts.whole("n_inner") if facts.has("n_inner") else 4 * hidden
+    hidden, heads = facts.size("n_embd", "hidden_size"), facts.size("n_head", "num_attention_heads")
+    inner = facts.size("n_inner") if facts.has("n_inner") else 4 * hidden
     kv_heads = 1 if facts.switch("multi_query") else heads
-    positions = facts.whole("n_positions", "max_position_embeddings")
+    positions = facts.size("n_positions", "max_position_embeddings")
     parts = _Parts(
         linears=(
             _linear("attn.c_attn", hidden, hidden + 2 * kv_heads * (hidden // heads)),
@@ -120,18 +120,18 @@ def _fused_linears(attention: str, hidden: int, inner: int, bias: bool) -> tuple
 
 def gpt_neox(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
     """GPT-NeoX and Pythia: attention and MLP side by side, partly rotary positions."""
-    hidden, heads = facts.whole("hidden_size"), facts.whole("num_attention_heads")
+    hidden, heads = facts.size("hidden_size"), facts.size("num_attention_heads")
     dropout = facts.share("hidden_dropout")
     parts = _Parts(
         linears=_fused_linears(
-            "attention", hidden, facts.whole("intermediate_size"), facts.flag("attention_bias")
+            "attention", hidden, facts.size("intermediate_size"), facts.flag("attention_bias")
         ),
         heads=heads,
         kv_heads=heads,
         blocks_path="gpt_neox.layers",
         block_class="GPTNeoXLayer",
         positions="rope",
-        max_positions=facts.whole("max_position_embeddings"),
+        max_positions=facts.size("max_position_embeddings"),
         activation=facts.text("hidden_act"),
         dropouts=(facts.share("attention_dropout"), dropout, dropout),
     )
@@ -140,7 +140,7 @@ def gpt_neox(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
 
 def bloom(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
     """BLOOM: ALiBi instead of positions, a norm behind the embedding, eager attention only."""
-    hidden, heads = facts.whole("n_embed", "hidden_size"), facts.whole("n_head", "num_attention_heads")
+    hidden, heads = facts.size("n_embed", "hidden_size"), facts.size("n_head", "num_attention_heads")
     parts = _Parts(
         linears=_fused_linears("self_attention", hidden, 4 * hidden, True),
         heads=heads,
@@ -170,14 +170,14 @@ def _split_linears(
 
 def opt(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
     """OPT: a position table with two rows in front; the 350M model norms after, and projects in and out."""
-    hidden, heads = facts.whole("hidden_size"), facts.whole("num_attention_heads")
-    width = facts.whole("word_embed_proj_dim") if facts.has("word_embed_proj_dim") else hidden
-    positions, dropout = facts.whole("max_position_embeddings"), facts.share("dropout")
+    hidden, heads = facts.size("hidden_size"), facts.size("num_attention_heads")
+    width = facts.size("word_embed_proj_dim") if facts.has("word_embed_proj_dim") else hidden
+    positions, dropout = facts.size("max_position_embeddings"), facts.share("dropout")
     projections = 2 * width * hidden if width != hidden else 0
     parts = _Parts(
         linears=_split_linears(
             hidden,
-            facts.whole("ffn_dim"),
+            facts.size("ffn_dim"),
             order="kvq",
             output="out_proj",
             mlp="",
@@ -200,17 +200,17 @@ def opt(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
 
 def phi(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
     """Phi-1 and Phi-2: one norm a block, attention and MLP side by side, a bias on the head."""
-    hidden, heads = facts.whole("hidden_size"), facts.whole("num_attention_heads")
+    hidden, heads = facts.size("hidden_size"), facts.size("num_attention_heads")
     parts = _Parts(
         linears=_split_linears(
-            hidden, facts.whole("intermediate_size"), order="qkv", output="dense", mlp="mlp.", bias=True
+            hidden, facts.size("intermediate_size"), order="qkv", output="dense", mlp="mlp.", bias=True
         ),
         heads=heads,
         kv_heads=heads,
         blocks_path="model.layers",
         block_class="PhiDecoderLayer",
         positions="rope",
-        max_positions=facts.whole("max_position_embeddings"),
+        max_positions=facts.size("max_position_embeddings"),
         activation=facts.text("hidden_act"),
         dropouts=(facts.share("attention_dropout"), facts.share("resid_pdrop"), facts.share("embd_pdrop")),
         num_block_norms=1,

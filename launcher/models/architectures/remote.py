@@ -72,9 +72,9 @@ def _shape(facts: ConfigFacts, task: str, parts: _Parts) -> ModelShape:
 
 def chatglm(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
     """ChatGLM2-6B, ChatGLM3-6B, GLM-4-9B: grouped heads, one fused projection, gate and up in one matrix."""
-    hidden, heads = facts.whole("hidden_size"), facts.whole("num_attention_heads")
-    head, inner = facts.whole("kv_channels"), facts.whole("ffn_hidden_size")
-    kv_heads = facts.whole("multi_query_group_num") if facts.flag("multi_query_attention") else heads
+    hidden, heads = facts.size("hidden_size"), facts.size("num_attention_heads")
+    head, inner = facts.size("kv_channels"), facts.size("ffn_hidden_size")
+    kv_heads = facts.size("multi_query_group_num") if facts.flag("multi_query_attention") else heads
     bias = facts.flag("add_bias_linear")
     fused = head * (heads + 2 * kv_heads)
     parts = _Parts(
@@ -84,13 +84,13 @@ def chatglm(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
             _linear("mlp.dense_h_to_4h", hidden, 2 * inner, bias),
             _linear("mlp.dense_4h_to_h", inner, hidden, bias),
         ),
-        layers=facts.whole("num_layers", "num_hidden_layers"),
+        layers=facts.size("num_layers", "num_hidden_layers"),
         hidden=hidden,
         heads=heads,
         kv_heads=kv_heads,
         inner=inner,
-        vocabulary=facts.whole("padded_vocab_size"),
-        max_positions=facts.whole("seq_length"),
+        vocabulary=facts.size("padded_vocab_size"),
+        max_positions=facts.size("seq_length"),
         blocks_path="transformer.encoder.layers",
         block_class="GLMBlock",
     )
@@ -99,8 +99,8 @@ def chatglm(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
 
 def qwen(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
     """The first Qwen: `intermediate_size` counts gate and up together; one bias, on the fused projection."""
-    hidden, heads = facts.whole("hidden_size"), facts.whole("num_attention_heads")
-    inner, width = facts.whole("intermediate_size") // 2, facts.whole("kv_channels") * heads
+    hidden, heads = facts.size("hidden_size"), facts.size("num_attention_heads")
+    inner, width = facts.size("intermediate_size") // 2, facts.size("kv_channels") * heads
     parts = _Parts(
         linears=(
             _linear("attn.c_attn", hidden, 3 * width, True),
@@ -109,13 +109,13 @@ def qwen(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
             _linear("mlp.w2", hidden, inner),
             _linear("mlp.c_proj", inner, hidden),
         ),
-        layers=facts.whole("num_hidden_layers"),
+        layers=facts.size("num_hidden_layers"),
         hidden=hidden,
         heads=heads,
         kv_heads=heads,
         inner=inner,
-        vocabulary=facts.whole("vocab_size"),
-        max_positions=facts.whole("max_position_embeddings", "seq_length"),
+        vocabulary=facts.size("vocab_size"),
+        max_positions=facts.size("max_position_embeddings", "seq_length"),
         blocks_path="transformer.h",
         block_class="QWenBlock",
         upcasts_logits=False,
@@ -125,8 +125,8 @@ def qwen(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
 
 def baichuan(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
     """Baichuan 1 and 2: LLaMA with a fused projection; the 13B models have ALiBi and no position table."""
-    hidden, heads = facts.whole("hidden_size"), facts.whole("num_attention_heads")
-    inner, has_table = facts.whole("intermediate_size"), facts.has("max_position_embeddings")
+    hidden, heads = facts.size("hidden_size"), facts.size("num_attention_heads")
+    inner, has_table = facts.size("intermediate_size"), facts.has("max_position_embeddings")
     parts = _Parts(
         linears=(
             _linear("self_attn.W_pack", hidden, 3 * hidden),
@@ -135,13 +135,13 @@ def baichuan(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
             _linear("mlp.down_proj", inner, hidden),
             _linear("mlp.up_proj", hidden, inner),
         ),
-        layers=facts.whole("num_hidden_layers"),
+        layers=facts.size("num_hidden_layers"),
         hidden=hidden,
         heads=heads,
         kv_heads=heads,
         inner=inner,
-        vocabulary=facts.whole("vocab_size"),
-        max_positions=facts.whole("max_position_embeddings", "model_max_length"),
+        vocabulary=facts.size("vocab_size"),
+        max_positions=facts.size("max_position_embeddings", "model_max_length"),
         blocks_path="model.layers",
         block_class="DecoderLayer" if has_table else "BaichuanLayer",
         positions="rope" if has_table else "alibi",
@@ -151,8 +151,8 @@ def baichuan(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
 
 def internlm2(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
     """InternLM2: LLaMA with grouped heads in one fused projection, under names of its own."""
-    hidden, heads = facts.whole("hidden_size"), facts.whole("num_attention_heads")
-    kv_heads, inner = facts.whole("num_key_value_heads"), facts.whole("intermediate_size")
+    hidden, heads = facts.size("hidden_size"), facts.size("num_attention_heads")
+    kv_heads, inner = facts.size("num_key_value_heads"), facts.size("intermediate_size")
     bias, fused = facts.flag("bias"), hidden + 2 * kv_heads * (hidden // heads)
     parts = _Parts(
         linears=(
@@ -162,13 +162,13 @@ def internlm2(facts: ConfigFacts, task: str, num_labels: int) -> ModelShape:
             _linear("feed_forward.w3", hidden, inner),
             _linear("feed_forward.w2", inner, hidden),
         ),
-        layers=facts.whole("num_hidden_layers"),
+        layers=facts.size("num_hidden_layers"),
         hidden=hidden,
         heads=heads,
         kv_heads=kv_heads,
         inner=inner,
-        vocabulary=facts.whole("vocab_size"),
-        max_positions=facts.whole("max_position_embeddings"),
+        vocabulary=facts.size("vocab_size"),
+        max_positions=facts.size("max_position_embeddings"),
         blocks_path="model.layers",
         block_class="InternLM2DecoderLayer",
     )
