@@ -1,6 +1,6 @@
 """Everything that can be told of data before it is trained on: rows, labels, lengths, examples, problems."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +108,7 @@ def survey(
     try:
         return _measured(found, splits, options, tokenizer, limit, num_examples)
     except LauncherError as error:
-        return Survey(task=task, splits=splits, notices=splits.notices, problems=error.problems)
+        return replace(found, problems=error.problems)
 
 
 def _table(options: DataOptions) -> Table | None:
@@ -148,9 +148,14 @@ def _measured(
     length = _choose(options, whole, limit)
     if limit is not None and isinstance(options.max_length, int):
         options = options.model_copy(update={"max_length": min(options.max_length, limit)})
-    store = tokenise(
-        splits.train, tokenizer, options=options, task=found.task, template=options.template, limit=limit
-    )
+    try:
+        store = tokenise(
+            splits.train, tokenizer, options=options, task=found.task, template=options.template, limit=limit
+        )
+    except LauncherError as error:
+        shown = plain(splits.train, splits.label_names, most)
+        known = _with(found, measure(whole, "tokens", [length.value]), length, shown, splits.notices)
+        return replace(known, problems=error.problems)
     measured = measure(whole, "tokens", [store.max_length, length.value])
     shown = rendered(store, tokenizer, splits.label_names, most)
     return _with(found, measured, length, shown, (*splits.notices, *store.notices, str(store.length)))
@@ -159,14 +164,7 @@ def _measured(
 def _with(
     found: Survey, lengths: Measured, length: Length, examples: list[str], notices: tuple[str, ...]
 ) -> Survey:
-    return Survey(
-        task=found.task,
-        splits=found.splits,
-        lengths=lengths,
-        length=length,
-        examples=tuple(examples),
-        notices=notices,
-    )
+    return replace(found, lengths=lengths, length=length, examples=tuple(examples), notices=notices)
 
 
 def _choose(options: DataOptions, whole: Int64, limit: int | None) -> Length:

@@ -9,7 +9,7 @@ Numbers = npt.NDArray[np.float64]
 
 
 def regression_scores(predictions: npt.ArrayLike, labels: npt.ArrayLike) -> dict[str, float]:
-    """`pearson`, `spearman` and `mse` of one number a row. A correlation without variance is NaN."""
+    """`pearson`, `spearman` and `mse` of one number a row. A correlation without variance is 0."""
     predicted = np.asarray(predictions, dtype=np.float64)
     true = np.asarray(labels, dtype=np.float64)
     assert predicted.shape == true.shape and true.ndim == 1 and true.size, "one number for every row"
@@ -23,7 +23,7 @@ def regression_scores(predictions: npt.ArrayLike, labels: npt.ArrayLike) -> dict
 def _correlation(first: Numbers, second: Numbers) -> float:
     first, second = first - first.mean(), second - second.mean()
     size = math.sqrt(float(np.square(first).sum()) * float(np.square(second).sum()))
-    return float((first * second).sum()) / size if size else math.nan
+    return float((first * second).sum()) / size if size else 0.0
 
 
 def ranks(values: Numbers) -> Numbers:
