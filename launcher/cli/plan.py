@@ -6,16 +6,25 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from launcher.errors import EXIT_CANNOT_TELL, EXIT_FAILED, EXIT_USAGE, BadValue, LauncherError, Problem
+from launcher.errors import (
+    EXIT_CANNOT_TELL,
+    EXIT_FAILED,
+    EXIT_USAGE,
+    BadValue,
+    CannotTell,
+    LauncherError,
+    Problem,
+)
 from launcher.process.arguments import Grammar, HelpWanted, Reader, read, take_every_word
 
 if TYPE_CHECKING:
     from launcher.plan.forecast import Forecast
     from launcher.plan.sweep import Point
+    from launcher.recipe.load import LoadedRecipe
 
 SUMMARY = "what a recipe needs on a card: memory, time, disk, cost; and what fits"
 USAGE = """usage: launcher plan RECIPE [--gpu CARD] [--gpus N] [--backend NAME] [--rows N]
-                     [--host-memory 90GiB] [--prices FILE] [--ask-hub] [--json]
+                     [--host-memory 90GiB] [--prices FILE] [--ask-hub] [--trace] [--json]
                      [--png FILE | --svg FILE] [--sweep gpu=CARD,CARD gpus=1,2,4] [key=value ...]
 
 --gpu CARD     a name of launcher/hardware/gpus.csv; --gpus N: processes, one a card
@@ -23,12 +32,14 @@ USAGE = """usage: launcher plan RECIPE [--gpu CARD] [--gpus N] [--backend NAME] 
 --host-memory  main memory of the planned machine, e.g. 90GiB: going over it is a verdict then
 --prices FILE  a CSV gpu,price_per_h,currency,date (or the variable LAUNCHER_PRICES)
 --ask-hub      fetch an unknown model's config.json from the hub
+--trace        run the real step on tensors without values (seconds, needs torch): checks the estimate,
+               and plans an architecture that it does not know
 --sweep        a table over gpu, gpus and backend
 
 exit code: 0 fits, 1 does not fit, 2 something given is wrong, 3 cannot tell"""
 _GRAMMAR = Grammar(
     with_value=("recipe", "gpu", "gpus", "backend", "rows", "host_memory", "prices", "png", "svg", "sweep"),
-    flags=("json", "ask_hub"),
+    flags=("json", "ask_hub", "trace"),
     names_recipe=True,
     usage=USAGE,
 )
@@ -58,37 +69,90 @@ def run(args: argparse.Namespace) -> int:
 def _one(reader: Reader) -> int:
     from launcher.plan.sweep import Point
 
-    answer = _answer(reader, Point())
+    try:
+        answer = _answer(reader, Point())
+    except CannotTell:
+        if "trace" not in reader.flags:
+            raise
+        return _traced(reader)
     if "json" in reader.flags:
         from launcher.plan.as_json import as_json
 
-        print(json.dumps(as_json(answer), indent=2, ensure_ascii=False))
+        print(json.dumps(as_json(answer) | _trace_json(reader, answer), indent=2, ensure_ascii=False))
     else:
         from launcher.plan.tell import text
 
         for notice in answer.notices:
             print(f"note: {notice}", file=sys.stderr)
-        print(text(answer))
+        print(text(answer), flush=True)
+        _trace_line(reader, answer)
     _draw(reader, answer)
     return 0 if answer.fits else EXIT_FAILED
 
 
-def _answer(reader: Reader, point: "Point") -> "Forecast":
+def _trace_json(reader: Reader, answer: "Forecast") -> dict[str, Any]:
+    if "trace" not in reader.flags:
+        return {}
+    from launcher.plan.traced import trace_shown
+
+    return {"trace_peak_bytes": trace_shown(answer.recipe, answer.shown).peak_bytes}
+
+
+def _trace_line(reader: Reader, answer: "Forecast") -> None:
+    if "trace" not in reader.flags:
+        return
+    from launcher.plan.traced import compared, trace_shown
+
+    print(compared(answer.shown, trace_shown(answer.recipe, answer.shown)))
+
+
+def _traced(reader: Reader) -> int:
+    """An architecture without a closed form: the recipe as asked, by trace alone."""
+    from launcher.hardware.catalog import get
+    from launcher.plan.traced import as_json, lines, plan_by_trace
+
+    loaded = _loaded(reader, gpu=reader.options.get("gpu"), backend=reader.options.get("backend"))
+    if loaded.recipe.hardware.gpu is None:
+        raise BadValue(
+            Problem(where="--gpu", what="no card is named", right="a card to plan for", type="--gpu rtx3090")
+        )
+    answer = plan_by_trace(loaded, get(loaded.recipe.hardware.gpu), ask_hub="ask_hub" in reader.flags)
+    if "json" in reader.flags:
+        print(json.dumps(as_json(answer), indent=2, ensure_ascii=False))
+    else:
+        print("\n".join(lines(answer)))
+    return 0 if answer.verdict.fits else EXIT_FAILED
+
+
+def _loaded(
+    reader: Reader, *, gpu: str | None = None, gpus: int | None = None, backend: str | None = None
+) -> "LoadedRecipe":
+    """The recipe with what the options and the sweep's point say instead."""
     from launcher.backends.options import BACKENDS
-    from launcher.plan.forecast import Question, forecast
     from launcher.plan.sweep import card_name
     from launcher.recipe.load import load_recipe
 
     options = reader.options
-    gpu, backend = point.gpu or options.get("gpu"), point.backend or options.get("backend")
     extra: dict[str, Any] = {}
     if gpu is not None:
         extra |= {"hardware.gpu": card_name(gpu, "--gpu"), "hardware.device": "cuda"}
-    if point.gpus or "gpus" in options:
-        extra["hardware.gpus"] = point.gpus or count(options["gpus"], "--gpus")
+    if gpus or "gpus" in options:
+        extra["hardware.gpus"] = gpus or count(options["gpus"], "--gpus")
     if backend is not None:
         extra["backend.name"] = BACKENDS.get(backend, "--backend").name
-    loaded = load_recipe(options["recipe"], reader.overrides, extra=extra)
+    return load_recipe(options["recipe"], reader.overrides, extra=extra)
+
+
+def _answer(reader: Reader, point: "Point") -> "Forecast":
+    from launcher.plan.forecast import Question, forecast
+
+    options = reader.options
+    loaded = _loaded(
+        reader,
+        gpu=point.gpu or options.get("gpu"),
+        gpus=point.gpus,
+        backend=point.backend or options.get("backend"),
+    )
     return forecast(
         Question(
             loaded=loaded,

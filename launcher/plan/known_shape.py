@@ -22,5 +22,5 @@ def known_shape(recipe: Recipe) -> ModelShape | None:
     """
     try:
         return shape_and_source(recipe)[0]
-    except (LauncherError, ArithmeticError, LookupError, TypeError, ValueError):
+    except (LauncherError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return None

@@ -1,0 +1,50 @@
+"""Every finished run leaves what was predicted beside what was measured, and `launcher plan` shows it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from launcher.cli.main import main
+from tests.launching import starter, trained
+from tests.train.conftest import WriteRecipe
+
+
+def finished(recipe: Path, backend: str, **variables: str) -> dict[str, Any]:
+    trained([*starter(backend), "--recipe", str(recipe)], **variables)
+    found: dict[str, Any] = json.loads((recipe.parent / "runs" / "job" / "summary.json").read_text())
+    return found
+
+
+def test_a_run_keeps_prediction_and_measurement_and_the_next_plan_shows_them(
+    classifier: WriteRecipe, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = classifier(max_steps=4, eval_steps=2, save_steps=2)
+    found = finished(recipe, "single_gpu")
+    memory, speed = found["memory"], found["throughput"]
+    assert memory["predicted"]["peak_bytes"] == max(memory["predicted"]["phases"].values()) > 0
+    assert {"load", "forward and backward", "optimizer", "evaluate", "save"} <= memory["measured"][
+        "phases"
+    ].keys()
+    assert memory["measured"]["peak_resident_bytes"] >= memory["measured"]["resident_at_start_bytes"] > 0
+    assert memory["predicted"]["standing"].startswith(("validated on", "derived"))
+    assert speed["samples_per_s"] > 0 and speed["predicted_samples_per_s"] is None
+    assert found["plan"]["micro_batch_size"] * found["plan"]["accumulation_steps"] == 12
+    assert main(["plan", str(recipe)]) == 0
+    said = capsys.readouterr().out
+    assert f"record    {recipe.parent / 'runs' / 'job'}: single_gpu x 1" in said and "predicted" in said
+
+
+def test_a_model_that_cannot_be_estimated_is_trained_and_says_why(
+    classifier: WriteRecipe, material: Path, tmp_path: Path
+) -> None:
+    """An ALBERT shares its layers: no closed form is known for it here."""
+    from tests import tiny
+
+    folder = tiny.write_bert(tmp_path / "albert", kind="albert", embedding_size=32)
+    recipe = classifier(max_steps=2)
+    recipe.write_text(recipe.read_text().replace(str(material / "bert"), str(folder)))
+    found = finished(recipe, "single_gpu")
+    assert found["steps"] == 2
+    assert "albert" in found["memory"]["predicted"]["why_not"]
