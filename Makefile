@@ -1,5 +1,5 @@
 # Each target wraps one short script in scripts/, which can be called without make as well.
-.PHONY: quickstart quickstart-lm test lint configs bench help
+.PHONY: quickstart quickstart-lm test lint configs bench gpu-check help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: +##' Makefile | sed 's/: *##/:/'
@@ -21,3 +21,6 @@ configs:         ## write ds_configs/ and accelerate_configs/ again
 
 bench:           ## the benchmarks: minutes to an hour
 	@bash scripts/bench.sh
+
+gpu-check:       ## measured against predicted memory on this card: five minutes; PYTHON=... names the environment
+	@$${PYTHON:-python3} benchmarks/gpu_check.py

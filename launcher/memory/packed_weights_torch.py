@@ -61,8 +61,10 @@ class PackedLinear(nn.Linear):
         return result.to(inputs.dtype)
 
 
-def pack_linears(model: Any, request: TraceRequest) -> None:
+def pack_linears(model: Any, request: TraceRequest, *, fake: bool = True) -> None:
     """Every linear layer but the head becomes a packed one; with `kbit_upcast` the rest becomes fp32.
+
+    Where values are real, bitsandbytes' own layers are put in.
 
     Source: transformers 5.24 replace_with_bnb_linear (the output embeddings are skipped) and peft 0.21
     prepare_model_for_kbit_training (parameters that are not packed are cast to fp32).
@@ -72,9 +74,34 @@ def pack_linears(model: Any, request: TraceRequest) -> None:
     for name, module in [*model.named_modules()]:
         if type(module) is nn.Linear and module is not head and "." in name:
             parent = model.get_submodule(name.rpartition(".")[0])
-            packed = PackedLinear(module, double_quant=request.double_quant, compute_dtype=compute)
+            make = _stand_in if fake else _real
+            packed = make(module, request, compute)
             setattr(parent, name.rpartition(".")[2], packed)
     if request.kbit_upcast:
         for parameter in model.parameters():
             if parameter.dtype in (torch.float16, torch.bfloat16):
                 parameter.data = parameter.data.float()
+
+
+def _stand_in(like: nn.Linear, request: TraceRequest, compute: torch.dtype) -> nn.Module:
+    return PackedLinear(like, double_quant=request.double_quant, compute_dtype=compute)
+
+
+def _real(like: nn.Linear, request: TraceRequest, compute: torch.dtype) -> nn.Module:
+    import bitsandbytes as bnb
+
+    layer: nn.Module = bnb.nn.Linear4bit(
+        like.in_features,
+        like.out_features,
+        bias=like.bias is not None,
+        compute_dtype=compute,
+        compress_statistics=request.double_quant,
+        quant_type=request.quantisation,
+    )
+    kind = request.quantisation
+    layer.weight = bnb.nn.Params4bit(
+        like.weight.data, requires_grad=False, quant_type=kind, compress_statistics=request.double_quant
+    )
+    if like.bias is not None:
+        layer.bias = like.bias
+    return layer

@@ -20,7 +20,9 @@ from launcher.step.module import TrainModule
 _AUTO = {"classification": AutoModelForSequenceClassification, "causal_lm": AutoModelForCausalLM}
 
 
-def build_module(request: TraceRequest, *, depth: int | None, fake: bool) -> tuple[TrainModule, int]:
+def build_module(
+    request: TraceRequest, *, depth: int | None, fake: bool, device_type: str = "cpu"
+) -> tuple[TrainModule, int]:
     """The module that the launcher trains, and its number of layers. `depth`: fewer layers than it has.
 
     With `fake` every parameter is an empty tensor (inside a FakeTensorMode: one without memory);
@@ -32,14 +34,14 @@ def build_module(request: TraceRequest, *, depth: int | None, fake: bool) -> tup
     with place, _no_modes(fake):
         base = _base(config, request)
         if request.quantisation != "none":
-            pack_linears(base, request)
+            pack_linears(base, request, fake=fake)
         model = load_attribute(METHODS.get(options.method).apply)(base, options, task=request.task)
         _cast_trained(model, request)
     if request.checkpointing:
         checkpoint_activations(base)
     if fake:
         fill(model)
-    precision = StepPrecision(name=request.precision, device_type="cpu")
+    precision = StepPrecision(name=request.precision, device_type=device_type)
     module = TrainModule(model, task=request.task, precision=precision, chunk_bytes=request.loss_chunk_bytes)
     if fake:
         # Already in place; torch 2.13 cannot swap fake parameters (they carry weak references).

@@ -54,25 +54,29 @@ def record(
     fake: bool = True,
     rank: int = 0,
     around: Around | None = None,
+    device: str = "cpu",
 ) -> tuple[TraceLog, int]:
     """The log of loading, two steps, an evaluation and a save; and the model's number of layers.
 
     `fake`: tensors without memory, ranks without processes; else a real run of this rank, in its process
-    group. `around(name)` gives a context for each phase (a profiler's, say).
+    group, on `device`. `around(name)` gives a context for each phase (a profiler's, say). On a card nobody
+    watches but it: the log stays empty.
     """
     around = around or (lambda name: nullcontext())
     tracker = LiveBytes(
         answers={"bool": not request.padded, "float": 0.0} if fake else None,
         workspace=workspace_bytes if request.kernels == "cuda" else None,
     )
+    place = torch.device(device)
     with ExitStack() as modes:
         if fake:
             modes.enter_context(fake_world(request))
             modes.enter_context(FakeTensorMode(allow_non_fake_inputs=True))
-        modes.enter_context(tracker)
-        if request.kernels == "cuda":
+        if place.type == "cpu":
+            modes.enter_context(tracker)
+        if request.kernels == "cuda" and place.type == "cpu":
             modes.enter_context(CudaKernels(compute_capability=request.compute_capability))
-        run, depth = _load(request, tracker, around, depth=depth, fake=fake, rank=rank)
+        run, depth = _load(request, tracker, around, place, depth=depth, fake=fake, rank=rank)
         _train(run)
         _evaluate(run)
         _save(run)
@@ -81,14 +85,21 @@ def record(
 
 
 def _load(
-    request: TraceRequest, tracker: LiveBytes, around: Around, *, depth: int | None, fake: bool, rank: int
+    request: TraceRequest,
+    tracker: LiveBytes,
+    around: Around,
+    place: torch.device,
+    *,
+    depth: int | None,
+    fake: bool,
+    rank: int,
 ) -> tuple[_Run, int]:
     tracker.log.mark("load")
     with around("load"):
-        module, depth = build_module(request, depth=depth, fake=fake)
+        module, depth = build_module(request, depth=depth, fake=fake, device_type=place.type)
         module.train()
         _tag_weights(tracker, module)
-        strategy = _connect(request, module, rank)
+        strategy = _connect(request, module, place, rank)
         _tag_weights(tracker, module)
     mark_blocks(module, tracker.log)
     return _Run(request=request, tracker=tracker, module=module, strategy=strategy, around=around), depth
@@ -109,7 +120,7 @@ def _local(tensor: Any) -> Tensor:
     return found
 
 
-def _connect(request: TraceRequest, module: TrainModule, rank: int) -> Strategy:
+def _connect(request: TraceRequest, module: TrainModule, place: torch.device, rank: int) -> Strategy:
     backend = BACKENDS.get(request.backend)
     options = backend.options(**request.backend_options)
     per_rank = request.micro_batch * request.accumulation_steps
@@ -126,11 +137,11 @@ def _connect(request: TraceRequest, module: TrainModule, rank: int) -> Strategy:
         module=module,
         groups=parameter_groups(module, 0.01),
         make_optimizer=lambda groups: _optimizer(request, groups),
-        device=torch.device("cpu"),
+        device=place,
         rank=rank,
         settings=step,
         max_grad_norm=request.max_grad_norm,
-        loss_scale=LossScale(StepPrecision(name=request.precision, device_type="cpu")),
+        loss_scale=LossScale(StepPrecision(name=request.precision, device_type=place.type)),
         name=request.backend,
         options=options,
         config=config,
@@ -231,7 +242,7 @@ def _evaluate(run: _Run) -> None:
     module.eval()
     log.mark("evaluate/before")
     with run.around("evaluate"), torch.no_grad():
-        module(**batch)
+        module(**{key: tensor.to(run.strategy.parts.device) for key, tensor in batch.items()})
     module.train()
     log.mark("between")
 
