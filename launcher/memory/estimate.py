@@ -5,11 +5,13 @@ from launcher.memory.breakdown import PHASES, Breakdown, Phase, Term
 from launcher.memory.gathered import (
     bucket_terms,
     gathered_terms,
+    load_terms,
     retained_stream_bytes,
+    root_gradient_terms,
     save_terms,
     whole_gradient_terms,
 )
-from launcher.memory.logits import evaluation_terms, loss_terms
+from launcher.memory.logits import evaluation_terms, head_copy, loss_terms
 from launcher.memory.reserved import (
     SHARDED_BLOCK_SHARE,
     ShortLived,
@@ -20,7 +22,7 @@ from launcher.memory.reserved import (
 from launcher.memory.setting import Setting
 from launcher.memory.sizes import Sizes, ranks_of, sizes_of
 from launcher.memory.standing import standing_of
-from launcher.memory.states import gradient_bytes, gradient_width, state_terms, step_terms
+from launcher.memory.states import gradient_bytes, gradient_width, state_terms, step_terms, tied_gradient
 from launcher.memory.weights import weight_terms
 
 
@@ -31,10 +33,10 @@ def estimate(setting: Setting, *, usable_bytes: int | None = None) -> Breakdown:
     """
     sizes = sizes_of(setting)
     block = block_of(setting, sizes)
-    weights = [*weight_terms(setting, sizes), *_workspaces(setting)]
-    held = weights + state_terms(setting, sizes)
+    weights = weight_terms(setting, sizes)
+    held = [*weights, *_workspaces(setting), *state_terms(setting, sizes)]
     makers = {
-        "load": lambda: weights,
+        "load": lambda: load_terms(setting, sizes) or weights,
         "forward": lambda: held + _forward(setting, sizes, block),
         "backward": lambda: held + _backward(setting, sizes, block),
         "optimizer": lambda: held + _optimizer(setting, sizes),
@@ -125,15 +127,20 @@ def _autocast_copies(setting: Setting, sizes: Sizes) -> bool:
     return sizes.trained_bytes == 4 and not sizes.has_masters
 
 
-def _forward(setting: Setting, sizes: Sizes, block: Block) -> list[Term]:
-    """The end of the forward pass: everything saved, and the loss."""
+def _forward(setting: Setting, sizes: Sizes, block: Block, *, is_over: bool = False) -> list[Term]:
+    """The end of the forward pass: everything saved, and the loss.
+
+    Once it is over, autocast's copies are gone where no saved product holds them.
+    """
     layers = setting.shape.num_layers
+    copies = [] if is_over and setting.checkpointing == "full" else _cast_cache(setting, sizes)
     return [
         *_kept_gradients(setting, sizes),
         *_checkpoints(setting, sizes, blocks=layers),
         *_saved(setting, sizes, block, blocks=layers),
         *loss_terms(setting, sizes),
-        *_cast_cache(setting, sizes),
+        *head_copy(setting, sizes),
+        *copies,
         *gathered_terms(setting, sizes, "forward"),
         *_exchange(setting, sizes),
     ]
@@ -144,11 +151,35 @@ def _exchange(setting: Setting, sizes: Sizes) -> list[Term]:
 
 
 def _backward(setting: Setting, sizes: Sizes, block: Block) -> list[Term]:
-    """The worse of two moments: the last block's backward pass (nothing freed) and the first's."""
+    """The worst of three moments: the loss's, the last block's (nothing freed yet), and the first's."""
     layers = setting.shape.num_layers
-    first = _backward_at(setting, sizes, block, behind=layers - 1, done=0)
-    last = _backward_at(setting, sizes, block, behind=0, done=layers)
-    return max(first, last, key=lambda terms: sum(term.num_bytes for term in terms))
+    at_loss = _forward(setting, sizes, block, is_over=True)
+    at_last = _backward_at(setting, sizes, block, behind=layers - 1, done=0)
+    at_first = _backward_at(setting, sizes, block, behind=0, done=layers)
+    return max((at_loss, at_last, at_first, _root_backward(setting, sizes)), key=_total)
+
+
+def _total(terms: list[Term]) -> int:
+    return sum(term.num_bytes for term in terms)
+
+
+def _root_backward(setting: Setting, sizes: Sizes) -> list[Term]:
+    """The end: every block is done, and the embedding's gradient (whole, where it will be divided) comes."""
+    return [
+        *(
+            _kept_gradients(setting, sizes)
+            or _term("gradients", _on_card_gradients(setting, sizes), "p x dtype / ranks")
+        ),
+        *_checkpoints(setting, sizes, blocks=1),
+        *tied_gradient(setting, sizes),
+        *gathered_terms(setting, sizes, "forward"),
+        *root_gradient_terms(setting, sizes),
+        *_exchange(setting, sizes),
+    ]
+
+
+def _on_card_gradients(setting: Setting, sizes: Sizes) -> int:
+    return 0 if setting.sharding.offload_optimizer else gradient_bytes(setting, sizes)
 
 
 def _backward_at(setting: Setting, sizes: Sizes, block: Block, *, behind: int, done: int) -> list[Term]:
@@ -156,17 +187,14 @@ def _backward_at(setting: Setting, sizes: Sizes, block: Block, *, behind: int, d
     layers = setting.shape.num_layers
     extra = retained_stream_bytes(setting, sizes)
     kept = _kept_gradients(setting, sizes)
-    grown = gradient_bytes(setting, sizes) * done // layers
+    grown = _on_card_gradients(setting, sizes) * done // layers
     at_work = [
         term
         for line in block.backward
         for term in _term(f"block: {line.name}", line.per_token * sizes.tokens, line.formula)
     ]
     return [
-        *(
-            kept
-            or _term("gradients", 0 if setting.sharding.offload_optimizer else grown, "of finished blocks")
-        ),
+        *(kept or _term("gradients", grown, "of finished blocks")),
         *_checkpoints(setting, sizes, blocks=behind + 1),
         *_saved(setting, sizes, block, blocks=behind),
         *at_work,
@@ -201,10 +229,11 @@ def _evaluate(setting: Setting, sizes: Sizes, block: Block) -> list[Term]:
     if not setting.evaluates:
         return []
     kept = _kept_gradients(setting, sizes) if setting.gradients_kept or _are_in_ddp_buckets(setting) else []
+    logits = [*evaluation_terms(setting, sizes), *head_copy(setting, sizes)]
+    block_terms = _term("block at work", width * rows, "2 c f + c h + 2 r h")
     return [
         *kept,
-        *_term("block at work", width * rows, "2 c f + c h + 2 r h"),
-        *evaluation_terms(setting, sizes),
+        *max(logits, block_terms, key=lambda terms: sum(term.num_bytes for term in terms)),
         *_cast_cache(setting, sizes),
         *gathered_terms(setting, sizes, "forward"),
     ]

@@ -21,8 +21,8 @@ def gathered_terms(setting: Setting, sizes: Sizes, phase: str) -> list[Term]:
     """Whole units on the card in a forward or backward pass.
 
     fsdp1: one block and the root (measured 0.961e9 on Mistral-7B: 0.436e9 + 0.524e9, on 2 and 4 ranks).
-    fsdp2: in the backward pass the block at work and the next one, prefetched; none when the loss is
-    taken; and the root, which stays (`reshard_after_forward` is false for it). zero3: what fits
+    fsdp2: in the backward pass the block at work and the next one, prefetched; the last one when the loss
+    is taken; and the root, which stays (`reshard_after_forward` is false for it). zero3: what fits
     `prefetch_bucket_elements` beside the block.
     """
     if not setting.sharding.parameters:
@@ -38,7 +38,7 @@ def gathered_terms(setting: Setting, sizes: Sizes, phase: str) -> list[Term]:
         ]
     units = 1
     if setting.sharding_kind == "fsdp2":
-        units = 0 if phase == "forward" else (2 if setting.num_ranks > 1 else 1)
+        units = 2 if phase == "backward" and setting.num_ranks > 1 else 1
     blocks = min(units, setting.shape.num_layers) * block
     return [
         Term(name="gathered blocks", num_bytes=blocks, formula=f"{units} x block"),
@@ -56,8 +56,9 @@ def whole_gradient_terms(setting: Setting, sizes: Sizes) -> list[Term]:
         return []
     width = gradient_width(setting, sizes)
     if setting.sharding_kind == "fsdp1" and not sizes.trains_base and not setting.adapters_apart:
-        whole = setting.shape.num_params * sizes.weight_bytes
-        return [Term(name="dense gradients", num_bytes=whole, formula="flat parameters: P x dtype")]
+        elements = setting.shape.num_params // setting.num_ranks + sizes.block
+        held = elements * sizes.weight_bytes
+        return [Term(name="dense gradients", num_bytes=held, formula="(P / ranks + block) x dtype")]
     trained_block = sizes.block if sizes.trains_base else sizes.trained // max(1, setting.shape.num_layers)
     if setting.sharding_kind in ("fsdp1", "fsdp2"):
         gathered = BYTES[setting.gathered_dtype] if setting.gathered_dtype else width
@@ -82,22 +83,52 @@ def bucket_terms(setting: Setting, sizes: Sizes) -> list[Term]:
     return []
 
 
-def allgather_terms(setting: Setting, sizes: Sizes) -> list[Term]:
-    """Buffers of the gathering after a step (ZeRO-1/2 gather in place)."""
-    return []
+def root_gradient_terms(setting: Setting, sizes: Sizes) -> list[Term]:
+    """FSDP's root unit (embedding, last norm, head) has its gradient whole before it is divided."""
+    if not sizes.trains_base or setting.sharding_kind not in ("fsdp1", "fsdp2") or setting.num_ranks < 2:
+        return []
+    width = BYTES[setting.gathered_dtype] if setting.gathered_dtype else gradient_width(setting, sizes)
+    return [Term(name="whole root gradient", num_bytes=sizes.root * width, formula="root x dtype")]
+
+
+def _largest(setting: Setting) -> int:
+    """Elements of the largest parameter."""
+    return max([setting.shape.word_embedding_params, *(x.num_params for x in setting.shape.linears)])
+
+
+def load_terms(setting: Setting, sizes: Sizes) -> list[Term]:
+    """FSDP2 divides on the card what was moved there whole: the weights, their pieces, one on its way."""
+    if setting.sharding_kind != "fsdp2" or setting.sharding.offload_parameters:
+        return []
+    whole = setting.shape.num_params * sizes.weight_bytes + sizes.trained * sizes.trained_bytes * (
+        not sizes.trains_base
+    )
+    return [
+        Term(name="weights before sharding", num_bytes=whole, formula="P x dtype"),
+        Term(name="weights", num_bytes=whole // ranks_of(setting), formula="P x dtype / ranks"),
+        Term(
+            name="parameter on its way", num_bytes=_largest(setting) * sizes.weight_bytes, formula="largest"
+        ),
+    ]
 
 
 def save_terms(setting: Setting, sizes: Sizes) -> list[Term]:
-    """What a save puts on the card: everything at once, or one parameter after another."""
-    if not setting.sharding.parameters:
-        return []
-    if setting.save_gathers:
+    """What a save puts on the card: everything at once, or one parameter after another.
+
+    One parameter: its weight and both moments whole in fp32, and the buffer that gathers the last of them.
+    """
+    if setting.save_gathers and setting.sharding.parameters:
         whole = setting.shape.num_params * sizes.weight_bytes
         return [Term(name="gathered state", num_bytes=whole, formula="P x dtype: whole state dict")]
-    largest = max([setting.shape.word_embedding_params, *(x.num_params for x in setting.shape.linears)])
-    return [
-        Term(name="gathered parameter", num_bytes=largest * sizes.weight_bytes, formula="largest parameter")
-    ]
+    if setting.sharding_kind == "none":
+        return []
+    if sizes.trains_base:
+        held = 4 * 4 * _largest(setting)
+        return [Term(name="gathered parameter", num_bytes=held, formula="4 x 4 bytes x largest parameter")]
+    if not setting.sharding.parameters:
+        return []
+    held = 2 * sizes.weight_bytes * _largest(setting)
+    return [Term(name="gathered parameter", num_bytes=held, formula="2 x dtype x largest frozen parameter")]
 
 
 def retained_stream_bytes(setting: Setting, sizes: Sizes) -> int:
@@ -110,8 +141,3 @@ def retained_stream_bytes(setting: Setting, sizes: Sizes) -> int:
         return 0
     kept = max(0, setting.shape.num_layers - 2)
     return kept * sizes.residual_bytes * setting.shape.hidden_size * sizes.tokens
-
-
-def ranks(setting: Setting) -> int:
-    """Ranks that weights are divided over."""
-    return ranks_of(setting)

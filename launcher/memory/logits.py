@@ -35,6 +35,15 @@ def _term(name: str, num_bytes: float, formula: str) -> Term:
     return Term(name=name, num_bytes=int(num_bytes), formula=formula)
 
 
+def head_copy(setting: Setting, sizes: Sizes) -> list[Term]:
+    """The head's fp32 weight in the compute type: autocast's copy, or the chunked loss's own."""
+    is_cast = sizes.trains_base and sizes.trained_bytes > sizes.compute_bytes and not sizes.has_masters
+    if setting.shape.task != "causal_lm" or setting.pure or not is_cast or setting.sharding_kind == "fsdp1":
+        return []
+    head = setting.shape.vocab_size * setting.shape.hidden_size
+    return [_term("head weight copy", sizes.compute_bytes * head, "c V h")]
+
+
 def logit_bytes(setting: Setting, sizes: Sizes) -> int:
     """Bytes of one logit as the head gives it: fp32 only where an fp32 head computes without autocast."""
     if setting.kbit_upcast and setting.precision == "fp16":
@@ -100,7 +109,8 @@ def _chunked(setting: Setting, sizes: Sizes) -> list[Term]:
     terms.append(_term("hidden gradient", sizes.compute_bytes * h * sizes.tokens, "c h T"))
     if sizes.trains_base:
         head = vocabulary * h
-        width = 4 if setting.loss == "chunked" else sizes.compute_bytes
+        # chunked: the sum in fp32, one chunk's in the compute type and its fp32 copy
+        width = 8 + sizes.compute_bytes if setting.loss == "chunked" else sizes.compute_bytes
         terms.append(_term("head gradient", width * head, f"{width} V h"))
     return terms
 
@@ -112,13 +122,16 @@ def _classifier(setting: Setting, sizes: Sizes) -> list[Term]:
 
 
 def evaluation_terms(setting: Setting, sizes: Sizes) -> list[Term]:
-    """Logits of one evaluation batch, reduced at once: half, and their fp32 copy with its softmax."""
+    """Logits of one evaluation batch, reduced at once: their shifted copy, an fp32 one and its softmax."""
     if setting.shape.task != "causal_lm":
         return []
     rows = (setting.eval_batch or setting.micro_batch) * setting.seq_len
     vocabulary = setting.shape.vocab_size
     if setting.loss in ("chunked", "linear_fused"):
         rows = min(rows, setting.loss_chunk_tokens or max(1, rows * setting.shape.hidden_size // vocabulary))
-        return [_term("evaluation logits", (4 + sizes.compute_bytes) * vocabulary * rows, "6 V x chunk")]
-    width = 8 + logit_bytes(setting, sizes)
+        wide = 4 + sizes.compute_bytes
+        terms = [_term("evaluation logits", wide * vocabulary * rows, f"{wide} V x chunk")]
+        # The chunked loss computes its gradients wherever its inputs train, in an evaluation too.
+        return [*terms, *(term for term in _chunked(setting, sizes) if term.name == "head gradient")]
+    width = 8 + 2 * logit_bytes(setting, sizes)
     return [_term("evaluation logits", width * vocabulary * rows, f"{width} V T")]

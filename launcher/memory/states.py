@@ -80,6 +80,17 @@ def gradient_bytes(setting: Setting, sizes: Sizes) -> int:
     return sizes.trained * gradient_width(setting, sizes) // share
 
 
+def tied_gradient(setting: Setting, sizes: Sizes) -> list[Term]:
+    """A tied matrix's gradient comes from the embedding and from the head, and is the sum of both.
+
+    Autograd holds the head's until the embedding's is there (torch/csrc/autograd/input_buffer.cpp).
+    """
+    if not (setting.shape.tied and sizes.trains_base and setting.shape.task == "causal_lm"):
+        return []
+    extra = 2 * gradient_width(setting, sizes) * setting.shape.word_embedding_params
+    return [Term(name="tied gradients", num_bytes=extra, formula="2 x dtype x V h: two parts of one sum")]
+
+
 def step_terms(setting: Setting, sizes: Sizes) -> list[Term]:
     """What the step itself needs beside weights, gradients and states.
 
