@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from launcher.adapters.options import METHODS
+from launcher.data.place import source_files
 from launcher.data.templates import render_prompt
 from launcher.errors import LauncherError
 from launcher.recipe.dump import to_yaml
@@ -17,7 +18,7 @@ from launcher.recipe.load import LoadedRecipe
 from launcher.recipe.schema import Recipe
 from launcher.rehearse import said
 from launcher.rehearse.gaps import not_checked
-from launcher.rehearse.rows import NUM_EVAL, NUM_TRAIN, layout_of, made, write_rows
+from launcher.rehearse.rows import NUM_EVAL, NUM_TRAIN, is_text, layout_of, made, suffix_of, write_rows
 from launcher.rehearse.shrink import NUM_STEPS, SAVE_STEPS, Stage, small_recipe
 from launcher.rehearse.started import Started, command
 from launcher.rehearse.verdict import Verdict
@@ -121,14 +122,13 @@ class Rehearsal:
     def _rows(self, recipe: Recipe) -> tuple[Path, Path | None] | None:
         """Made-up files where the recipe's own are not here; None where they are."""
         data = recipe.data
-        if Path(data.train_file).is_file():
+        if source_files(Path(data.train_file)):
             self.verdict.rows = f"up to {NUM_TRAIN} rows of {data.train_file}, drawn by seed"
             return None
-        suffix = Path(data.train_file).suffix
-        train = write_rows(recipe, self.folder / f"train{suffix}", NUM_TRAIN, seed=1)
+        train = write_rows(recipe, self.folder / f"train{suffix_of(data.train_file)}", NUM_TRAIN, seed=1)
         evaluation = None
         if data.eval_file:
-            file = self.folder / f"eval{Path(data.eval_file).suffix}"
+            file = self.folder / f"eval{suffix_of(data.eval_file)}"
             evaluation = write_rows(recipe, file, NUM_EVAL, seed=2)
         self.verdict.rows = f"{NUM_TRAIN} made-up {layout_of(recipe)} rows: {data.train_file} is not here"
         return train, evaluation
@@ -270,6 +270,9 @@ def _texts(recipe: Recipe) -> list[str]:
 
 def _sample(path: Path) -> list[str]:
     """What a stand-in tokenizer learns from: the start of the data file, and the usual prompt."""
-    with path.open(encoding="utf-8", errors="replace") as file:
-        text = file.read(_SAMPLE_CHARACTERS)
+    files = [each for each in source_files(path) if is_text(each)]
+    text = ""
+    if files:
+        with files[0].open(encoding="utf-8", errors="replace") as file:
+            text = file.read(_SAMPLE_CHARACTERS)
     return [*text.splitlines(), *([render_prompt("a", "b", None, "alpaca")] * 3)]

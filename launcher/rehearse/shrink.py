@@ -110,6 +110,7 @@ def _data(recipe: Recipe, stage: Stage) -> dict[str, object]:
             "max_eval_rows": min(NUM_EVAL, data.max_eval_rows or NUM_EVAL) if _evaluates(recipe) else None,
         }
     changes |= {"train_file": str(stage.train_file), "max_train_rows": None, "max_eval_rows": None}
+    changes |= {"format": "auto", "column_names": None, "encoding": "auto", "eval_split": None}
     changes["eval_file"] = str(stage.eval_file) if stage.eval_file and data.eval_file else None
     if data.eval_fraction is not None:
         changes["eval_fraction"] = max(data.eval_fraction, 0.2)

@@ -53,3 +53,20 @@ def test_rows_follow_the_seed(tmp_path: Path) -> None:
         for n, seed in enumerate((1, 1, 2))
     ]
     assert texts[0] == texts[1] != texts[2]
+
+
+@pytest.mark.parametrize(
+    ("task", "layout"),
+    [
+        *(("classification", name) for name in ("text_pair", "regression", "multi_label", "dialogue")),
+        *(("causal_lm", name) for name in ("messages", "sharegpt", "prompt_completion")),
+    ],
+)
+def test_every_layout_can_be_made_up(tmp_path: Path, task: str, layout: str) -> None:
+    overrides = [f"data.layout={layout}", "data.eval_file=null", "data.eval_fraction=0.2"]
+    overrides += ["training.metric_for_best_model=loss"] if task == "classification" else []
+    recipe = _recipe(*overrides, task=task)
+    path = write_rows(recipe, tmp_path / "train.jsonl", 37, seed=1)
+    splits = read_splits(recipe.data, path, None, recipe.task, 0)
+    assert splits.layout == layout and splits.evaluation is not None
+    assert len(splits.train) + len(splits.evaluation) == 37
