@@ -16,7 +16,7 @@ from launcher import __version__
 from launcher.errors import LauncherError, Problem, UnknownSetting
 
 EXIT_INTERRUPTED = 130
-_ORDER = ("ls", "cat", "cp", "check", "plan", "compile", "rehearse", "prepare", "run", "doctor")
+_ORDER = ("ls", "cat", "cp", "check", "data", "plan", "compile", "rehearse", "prepare", "run", "doctor")
 
 
 def verbs() -> list[str]:
