@@ -19,6 +19,10 @@ _KEYS_AND_VALUES = re.compile(
     r"(^|[._])(k_proj|v_proj|key|value|key_proj|value_proj|k_lin|v_lin|"
     r"query_key_value|qkv_proj|c_attn|W_pack|wqkv)$"
 )
+_OUTPUT = re.compile(
+    r"(^|\.)(o_proj|out_proj|out_lin|c_proj|[wW]o|down_proj|fc2|lin2|w2|dense_4h_to_h|output\.dense|"
+    r"(self_)?attention\.dense)$"
+)
 INTENTS = ("attention", "mlp", "all-linear")
 
 
@@ -55,14 +59,15 @@ def resolve_targets(wanted: str | tuple[str, ...], linear_names: Iterable[str]) 
 
 
 def outputs(linear_names: Iterable[str], *, attention: bool, mlp: bool) -> list[str]:
-    """The last linear layer of each block's attention and of its MLP: what their sublayers put out.
+    """What each block's attention and its MLP put out: the projection back to the hidden width.
 
-    Every family that we know defines the projection back to the hidden width last.
+    It is known by its name (Phi-3 defines it first), else it is the last one of its sublayer.
     """
     ends: dict[tuple[str, bool], str] = {}
     for name in block_leaves(linear_names):
-        block = f".{name}"[: _first_index(name)]
-        ends[(block, _is_attention(name))] = name
+        place = (f".{name}"[: _first_index(name)], _is_attention(name))
+        if _OUTPUT.search(name) or not _OUTPUT.search(ends.get(place, "")):
+            ends[place] = name
     chosen = {name for (_, is_attention), name in ends.items() if (attention if is_attention else mlp)}
     return [name for name in block_leaves(linear_names) if name in chosen]
 

@@ -8,7 +8,6 @@ import torch
 from launcher.errors import HardwareError, Problem
 from launcher.models.options import ModelOptions
 
-
 # A classification head is new and trains: it must not be packed. Transformers finds only a language head.
 _NEW_HEADS = ("classifier", "pre_classifier", "score", "pooler")
 

@@ -7,7 +7,7 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSequenceClassification
 
 from launcher.adapters.peft_torch import linear_names
-from launcher.adapters.targets import resolve_targets
+from launcher.adapters.targets import outputs, resolve_targets
 from launcher.errors import RecipeError
 
 SMALL = {"hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
@@ -76,3 +76,24 @@ def test_b012_a_slip_is_answered_with_the_nearest_name() -> None:
 def test_a_list_of_names_takes_exactly_those() -> None:
     found = resolve_targets(("q_proj",), names_of("llama"))
     assert found == ["model.layers.0.self_attn.q_proj", "model.layers.1.self_attn.q_proj"]
+
+
+@pytest.mark.parametrize(
+    ("layers", "expected"),
+    [
+        (["self_attn.o_proj", "self_attn.qkv_proj", "mlp.gate_up_proj", "mlp.down_proj"], (0, 3)),  # Phi-3
+        (["self_attn.W_pack", "self_attn.o_proj", "mlp.gate_proj", "mlp.down_proj", "mlp.up_proj"], (1, 3)),
+        (["attn.c_attn", "attn.c_proj", "mlp.w1", "mlp.w2", "mlp.c_proj"], (1, 4)),  # Qwen
+        (["attention.query_key_value", "attention.dense", "mlp.dense_h_to_4h", "mlp.dense_4h_to_h"], (1, 3)),
+        (["attention.self.query", "attention.output.dense", "intermediate.dense", "output.dense"], (1, 3)),
+        (["attn.Wqkv", "attn.Wo", "mlp.Wi", "mlp.Wo"], (1, 3)),  # ModernBERT
+        (["attention.odd_in", "attention.odd_out", "mlp.odd_in", "mlp.odd_out"], (1, 3)),
+    ],
+)
+def test_what_a_sublayer_puts_out_is_known_by_name_or_place(
+    layers: list[str], expected: tuple[int, int]
+) -> None:
+    names = [f"model.layers.{block}.{layer}" for block in range(2) for layer in layers]
+    wanted = [f"model.layers.{block}.{layers[index]}" for block in range(2) for index in expected]
+    assert outputs(names, attention=True, mlp=True) == wanted
+    assert outputs(names, attention=False, mlp=True) == wanted[1::2]
