@@ -94,6 +94,7 @@ def read(row: Row) -> Reading:
         variable_length=_is_variable(row),
         output_held=True,
         evaluates=False,
+        loads_whole=False,
         reentrant=True,
         ddp_bucket_view=False,
         compiled=_has(row.get("compile") or "", r"^\s*(y|true|1)"),

@@ -98,17 +98,15 @@ def _largest(setting: Setting) -> int:
 
 def load_terms(setting: Setting, sizes: Sizes) -> list[Term]:
     """FSDP2 divides on the card what was moved there whole: the weights, their pieces, one on its way."""
-    if setting.sharding_kind != "fsdp2" or setting.sharding.offload_parameters:
+    if setting.sharding_kind != "fsdp2" or not setting.loads_whole:
         return []
-    whole = setting.shape.num_params * sizes.weight_bytes + sizes.trained * sizes.trained_bytes * (
-        not sizes.trains_base
-    )
+    adapters = 0 if sizes.trains_base else sizes.trained * sizes.trained_bytes
+    whole = setting.shape.num_params * sizes.weight_bytes + adapters
+    on_its_way = _largest(setting) * sizes.weight_bytes
     return [
         Term(name="weights before sharding", num_bytes=whole, formula="P x dtype"),
         Term(name="weights", num_bytes=whole // ranks_of(setting), formula="P x dtype / ranks"),
-        Term(
-            name="parameter on its way", num_bytes=_largest(setting) * sizes.weight_bytes, formula="largest"
-        ),
+        Term(name="parameter on its way", num_bytes=on_its_way, formula="largest parameter"),
     ]
 
 

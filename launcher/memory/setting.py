@@ -41,12 +41,12 @@ class Setting:
     type. `sharding_kind` names how parameters are divided: fsdp1 and fsdp2 gather a block at a time.
     Full training whose `weights_dtype` is half and `trainable_dtype` float32 keeps separate masters.
 
-    What differs between harnesses; the defaults are this launcher's own step:
-    `evaluates`: there is an evaluation; `save_gathers`: a save materialises the whole state on the
-    card; `output_held`: the caller keeps the
-    model's output alive while backward runs, as the Trainer does; `logits_upcast`: the loss works on an
-    fp32 copy; `fused_norm`: one kernel for norm and rotation, which saves its half-precision input;
-    `repeats_kv`: key and value are copied to every query head; `reentrant`: the older checkpointing;
+    What differs between harnesses; the defaults are this launcher's own step: `evaluates`: there is an
+    evaluation; `loads_whole`: FSDP2 divides a model that is on the card already; `save_gathers`: a save
+    materialises the whole state on the card; `output_held`: the caller keeps the model's output alive
+    while backward runs, as the Trainer does; `logits_upcast`: the loss works on an fp32 copy;
+    `fused_norm`: one kernel for norm and rotation, which saves its half-precision input; `repeats_kv`:
+    key and value are copied to every query head; `reentrant`: the older checkpointing;
     `optimizer_in_backward`: a gradient is used up as it comes; `gradients_kept`: they stay between steps;
     `adapters_apart`: FSDP1 wraps adapters on their own; `gathered_dtype`: the type that FSDP gathers in
     (empty: the weights'); `lean_optimizer_states`: moments in the weights' type; `context_bytes`: of the
@@ -83,6 +83,7 @@ class Setting:
     num_workers: int = 0
     variable_length: bool = False
     evaluates: bool = True
+    loads_whole: bool = True
     save_gathers: bool = False
     output_held: bool = False
     logits_upcast: bool = True
