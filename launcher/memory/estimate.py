@@ -1,7 +1,9 @@
-"""The closed-form estimate: per rank and phase, one line a term. No torch, about a tenth of a millisecond."""
+"""The closed-form estimate: per rank and phase, one line a term. No torch; a fraction of a millisecond."""
+
+from dataclasses import dataclass
 
 from launcher.memory.activations import Block, block_of
-from launcher.memory.breakdown import PHASES, Breakdown, Phase, Term
+from launcher.memory.breakdown import Breakdown, Phase, Term
 from launcher.memory.gathered import (
     bucket_terms,
     gathered_terms,
@@ -20,10 +22,26 @@ from launcher.memory.reserved import (
     reserved_range,
 )
 from launcher.memory.setting import Setting
-from launcher.memory.sizes import Sizes, ranks_of, sizes_of
+from launcher.memory.sizes import Sizes, sizes_of
 from launcher.memory.standing import standing_of
-from launcher.memory.states import gradient_bytes, gradient_width, state_terms, step_terms, tied_gradient
+from launcher.memory.states import gradient_bytes, state_terms, step_terms, tied_gradient
 from launcher.memory.weights import weight_terms
+
+Terms = list[Term]
+
+
+@dataclass(kw_only=True)
+class _Parts:
+    """What several phases have in common, computed once."""
+
+    setting: Setting
+    sizes: Sizes
+    block: Block
+    loss: Terms
+    kept_gradients: Terms
+    casts: Terms
+    while_computing: Terms
+    exchange: Terms
 
 
 def estimate(setting: Setting, *, usable_bytes: int | None = None) -> Breakdown:
@@ -32,19 +50,38 @@ def estimate(setting: Setting, *, usable_bytes: int | None = None) -> Breakdown:
     `usable_bytes`: the card's memory, which the ranges of reserved and process memory end at.
     """
     sizes = sizes_of(setting)
-    block = block_of(setting, sizes)
+    parts = _parts(setting, sizes)
     weights = weight_terms(setting, sizes)
-    held = [*weights, *_workspaces(setting), *state_terms(setting, sizes)]
-    makers = {
-        "load": lambda: load_terms(setting, sizes) or weights,
-        "forward": lambda: held + _forward(setting, sizes, block),
-        "backward": lambda: held + _backward(setting, sizes, block),
-        "optimizer": lambda: held + _optimizer(setting, sizes),
-        "evaluate": lambda: held + _evaluate(setting, sizes, block),
-        "save": lambda: held + save_terms(setting, sizes),
-    }
-    phases = tuple(Phase(name=name, terms=tuple(makers[name]())) for name in PHASES)
-    short = _short_lived(setting, sizes, block)
+    held = [*weights, *_workspaces(), *state_terms(setting, sizes)]
+    forward = _forward(parts)
+    phases = (
+        Phase(name="load", terms=tuple(load_terms(setting, sizes) or weights)),
+        Phase(name="forward", terms=(*held, *forward)),
+        Phase(name="backward", terms=(*held, *_backward(parts, forward))),
+        Phase(name="optimizer", terms=(*held, *_optimizer(parts))),
+        Phase(name="evaluate", terms=(*held, *_evaluate(parts))),
+        Phase(name="save", terms=(*held, *save_terms(setting, sizes))),
+    )
+    return _with_ranges(parts, phases, usable_bytes)
+
+
+def _parts(setting: Setting, sizes: Sizes) -> _Parts:
+    return _Parts(
+        setting=setting,
+        sizes=sizes,
+        block=block_of(setting, sizes),
+        loss=[*loss_terms(setting, sizes), *head_copy(setting, sizes)],
+        kept_gradients=_kept_gradients(setting, sizes),
+        casts=_cast_cache(setting, sizes),
+        while_computing=gathered_terms(setting, sizes, "forward"),
+        exchange=bucket_terms(setting, sizes),
+    )
+
+
+def _with_ranges(parts: _Parts, phases: tuple[Phase, ...], usable_bytes: int | None) -> Breakdown:
+    setting = parts.setting
+    logits = sum(term.num_bytes for term in parts.loss if term.name == "logits and loss")
+    short = ShortLived(block=int(parts.block.backward_per_token * parts.sizes.tokens), logits=logits)
     peak = max(phases, key=lambda phase: phase.num_bytes)
     reserved = reserved_range(setting, peak, short, usable_bytes)
     is_sharded = setting.sharding_kind in ("fsdp1", "fsdp2", "zero3") and setting.num_ranks > 1
@@ -58,192 +95,200 @@ def estimate(setting: Setting, *, usable_bytes: int | None = None) -> Breakdown:
     )
 
 
-def _workspaces(setting: Setting) -> list[Term]:
+def _workspaces() -> Terms:
     """A workspace of cuBLAS for each thread that calls it: the forward's and the backward's.
 
-    torch/aten/src/ATen/cuda/CublasHandlePool.cpp: 4096 x 2 + 16 x 8 KiB = 8,519,680 bytes each. Measured:
-    full bf16 training 17 MB above 10P, whatever the model.
+    torch/aten/src/ATen/cuda/CublasHandlePool.cpp: 4096 x 2 + 16 x 8 KiB = 8,519,680 bytes each (32 MiB from
+    compute capability 9.0). Measured: full bf16 training 17 MB above 10P, whatever the model.
     """
     return [Term(name="cuBLAS workspaces", num_bytes=2 * 8_519_680, formula="2 x 8,519,680")]
 
 
-def _short_lived(setting: Setting, sizes: Sizes, block: Block) -> ShortLived:
-    logits = sum(term.num_bytes for term in loss_terms(setting, sizes) if term.name == "logits and loss")
-    return ShortLived(block=int(block.backward_per_token * sizes.tokens), logits=logits)
-
-
-def _term(name: str, num_bytes: float, formula: str) -> list[Term]:
+def _term(name: str, num_bytes: float, formula: str) -> Terms:
     return [Term(name=name, num_bytes=int(num_bytes), formula=formula)] if num_bytes >= 1 else []
 
 
-def _checkpoints(setting: Setting, sizes: Sizes, *, blocks: int) -> list[Term]:
-    """The blocks' inputs, which full checkpointing keeps."""
-    if setting.checkpointing == "none" or setting.offload_activations:
-        return []
-    width = sizes.residual_bytes * setting.shape.hidden_size
-    return _term("checkpoints", blocks * width * sizes.tokens, f"{blocks} x {width} T")
-
-
-def _saved(setting: Setting, sizes: Sizes, block: Block, *, blocks: int) -> list[Term]:
-    """What all blocks save without checkpointing, a line a kind."""
-    if setting.checkpointing != "none":
-        return []
-    return [
-        term
-        for line in block.saved
-        for term in _term(line.name, blocks * line.per_token * sizes.tokens, f"{line.formula}, {blocks} x T")
-    ]
-
-
-def _kept_gradients(setting: Setting, sizes: Sizes) -> list[Term]:
-    """Gradients that are there before the backward pass: earlier micro batches', or kept between steps."""
-    if setting.accumulation_steps > 1 or setting.gradients_kept or _are_in_ddp_buckets(setting):
-        return _gradients(setting, sizes)
-    return []
-
-
-def _are_in_ddp_buckets(setting: Setting) -> bool:
-    """DDP builds its buckets at the start; gradients that are views of them exist from then on."""
-    return setting.sharding_kind == "none" and setting.num_ranks > 1 and setting.ddp_bucket_view
-
-
-def _gradients(setting: Setting, sizes: Sizes) -> list[Term]:
-    if setting.sharding.offload_optimizer and setting.sharding_kind != "none":
-        return []
-    return _term("gradients", gradient_bytes(setting, sizes), "p x dtype / ranks")
-
-
-def _cast_cache(setting: Setting, sizes: Sizes) -> list[Term]:
-    """Half copies of trained fp32 matrices: autocast keeps them until its context ends (the forward pass)."""
-    if setting.pure or setting.precision == "fp32" or not _autocast_copies(setting, sizes):
-        return []
-    linear = setting.shape.num_layers * sizes.block_linear if sizes.trains_base else sizes.trained
-    return _term("autocast weight copies", sizes.compute_bytes * linear, "c x trained matrices")
-
-
-def _autocast_copies(setting: Setting, sizes: Sizes) -> bool:
-    if setting.sharding_kind == "fsdp1" or setting.gathered_dtype in ("bfloat16", "float16"):
-        return False
-    return sizes.trained_bytes == 4 and not sizes.has_masters
-
-
-def _forward(setting: Setting, sizes: Sizes, block: Block, *, is_over: bool = False) -> list[Term]:
-    """The end of the forward pass: everything saved, and the loss.
-
-    Once it is over, autocast's copies are gone where no saved product holds them.
-    """
-    layers = setting.shape.num_layers
-    copies = [] if is_over and setting.checkpointing == "full" else _cast_cache(setting, sizes)
-    return [
-        *_kept_gradients(setting, sizes),
-        *_checkpoints(setting, sizes, blocks=layers),
-        *_saved(setting, sizes, block, blocks=layers),
-        *loss_terms(setting, sizes),
-        *head_copy(setting, sizes),
-        *copies,
-        *gathered_terms(setting, sizes, "forward"),
-        *_exchange(setting, sizes),
-    ]
-
-
-def _exchange(setting: Setting, sizes: Sizes) -> list[Term]:
-    return bucket_terms(setting, sizes)
-
-
-def _backward(setting: Setting, sizes: Sizes, block: Block) -> list[Term]:
-    """The worst of three moments: the loss's, the last block's (nothing freed yet), and the first's."""
-    layers = setting.shape.num_layers
-    at_loss = _forward(setting, sizes, block, is_over=True)
-    at_last = _backward_at(setting, sizes, block, behind=layers - 1, done=0)
-    at_first = _backward_at(setting, sizes, block, behind=0, done=layers)
-    return max((at_loss, at_last, at_first, _root_backward(setting, sizes)), key=_total)
-
-
-def _total(terms: list[Term]) -> int:
+def _total(terms: Terms) -> int:
     return sum(term.num_bytes for term in terms)
 
 
-def _root_backward(setting: Setting, sizes: Sizes) -> list[Term]:
-    """The end: every block is done, and the embedding's gradient (whole, where it will be divided) comes."""
-    return [
-        *(
-            _kept_gradients(setting, sizes)
-            or _term("gradients", _on_card_gradients(setting, sizes), "p x dtype / ranks")
-        ),
-        *_checkpoints(setting, sizes, blocks=1),
-        *tied_gradient(setting, sizes),
-        *gathered_terms(setting, sizes, "forward"),
-        *root_gradient_terms(setting, sizes),
-        *_exchange(setting, sizes),
-    ]
+# --- gradients and copies of weights -----------------------------------------------------------------
+
+
+def _kept_gradients(setting: Setting, sizes: Sizes) -> Terms:
+    """Gradients that are there before the backward pass: earlier micro batches', or kept between steps.
+
+    DDP builds its buckets at the start; gradients that are views of them exist from then on.
+    """
+    in_buckets = setting.sharding_kind == "none" and setting.num_ranks > 1 and setting.ddp_bucket_view
+    if setting.accumulation_steps > 1 or setting.gradients_kept or in_buckets:
+        return _gradients(setting, sizes)
+    return []
 
 
 def _on_card_gradients(setting: Setting, sizes: Sizes) -> int:
     return 0 if setting.sharding.offload_optimizer else gradient_bytes(setting, sizes)
 
 
-def _backward_at(setting: Setting, sizes: Sizes, block: Block, *, behind: int, done: int) -> list[Term]:
-    """With `behind` blocks still to come and the gradients of `done` blocks there."""
-    layers = setting.shape.num_layers
-    extra = retained_stream_bytes(setting, sizes)
-    kept = _kept_gradients(setting, sizes)
-    grown = _on_card_gradients(setting, sizes) * done // layers
-    at_work = [
-        term
-        for line in block.backward
-        for term in _term(f"block: {line.name}", line.per_token * sizes.tokens, line.formula)
-    ]
-    return [
-        *(kept or _term("gradients", grown, "of finished blocks")),
-        *_checkpoints(setting, sizes, blocks=behind + 1),
-        *_saved(setting, sizes, block, blocks=behind),
-        *at_work,
-        *_term("retained stream gradients", extra, "one a block: frozen weights under FSDP1"),
-        *_block_casts(setting, sizes, behind=behind),
-        *gathered_terms(setting, sizes, "backward"),
-        *whole_gradient_terms(setting, sizes),
-        *_exchange(setting, sizes),
-    ]
+def _gradients(setting: Setting, sizes: Sizes) -> Terms:
+    return _term("gradients", _on_card_gradients(setting, sizes), "p x dtype / ranks")
 
 
-def _block_casts(setting: Setting, sizes: Sizes, *, behind: int) -> list[Term]:
+def _autocast_copies(setting: Setting, sizes: Sizes) -> bool:
+    """Whether autocast casts trained fp32 weights; FSDP's mixed precision gathers them cast."""
+    if setting.pure or setting.precision == "fp32" or setting.sharding_kind == "fsdp1":
+        return False
+    is_half = setting.gathered_dtype in ("bfloat16", "float16")
+    return sizes.trained_bytes == 4 and not sizes.has_masters and not is_half
+
+
+def _cast_cache(setting: Setting, sizes: Sizes) -> Terms:
+    """Half copies of trained fp32 matrices: autocast keeps them until its context ends (the forward pass).
+
+    torch/aten/src/ATen/autocast_mode.cpp, cached_cast: leaves that require a gradient, nothing else. The
+    head's copy is counted with the loss. FSDP2's and ZeRO-3's gathered weights are cached all the same.
+    """
+    if not _autocast_copies(setting, sizes):
+        return []
+    linear = setting.shape.num_layers * sizes.block_linear if sizes.trains_base else sizes.trained
+    return _term("autocast weight copies", sizes.compute_bytes * linear, "c x trained matrices")
+
+
+def _block_casts(parts: _Parts, *, behind: int) -> Terms:
     """Half copies that saved products still hold: of all blocks without checkpointing, else of one."""
-    if setting.pure or setting.precision == "fp32" or not _autocast_copies(setting, sizes):
+    sizes = parts.sizes
+    if not sizes.trains_base or not parts.casts:
         return []
-    if not sizes.trains_base:
-        return []
-    blocks = behind + 1 if setting.checkpointing == "none" else 1
+    blocks = behind + 1 if parts.setting.checkpointing == "none" else 1
     return _term("autocast weight copies", blocks * sizes.block_linear * sizes.compute_bytes, "c x matrices")
 
 
-def _optimizer(setting: Setting, sizes: Sizes) -> list[Term]:
-    return [*_gradients(setting, sizes), *step_terms(setting, sizes), *_exchange(setting, sizes)]
+# --- phases ------------------------------------------------------------------------------------------
 
 
-def _evaluate(setting: Setting, sizes: Sizes, block: Block) -> list[Term]:
-    """One batch without gradients: a block's own tensors, the logits, whole units."""
+def _checkpoints(parts: _Parts, *, blocks: int) -> Terms:
+    """The blocks' inputs, which full checkpointing keeps."""
+    setting, sizes = parts.setting, parts.sizes
+    if setting.checkpointing == "none" or setting.offload_activations:
+        return []
+    width = sizes.residual_bytes * setting.shape.hidden_size
+    return _term("checkpoints", blocks * width * sizes.tokens, f"{blocks} x {width} T")
+
+
+def _saved(parts: _Parts, *, blocks: int) -> Terms:
+    """What blocks save without checkpointing, a line a kind."""
+    if parts.setting.checkpointing != "none":
+        return []
+    tokens = parts.sizes.tokens
+    return [
+        term
+        for line in parts.block.saved
+        for term in _term(line.name, blocks * line.per_token * tokens, f"({line.formula}) x {blocks} T")
+    ]
+
+
+def _embeddings(parts: _Parts) -> Terms:
+    """Encoders normalise and drop out their embeddings: the norm's input and a mask; r h + 1 h."""
+    setting, sizes = parts.setting, parts.sizes
+    if setting.shape.is_decoder or not sizes.trains_base:
+        return []
+    width = sizes.residual_bytes + (1 if setting.shape.hidden_dropout else 0)
+    return _term("embeddings", width * setting.shape.hidden_size * sizes.tokens, f"{width} h T")
+
+
+def _at_the_end(parts: _Parts) -> Terms:
+    """Without logits the peak lies inside the last block: its stream and outputs beside what is saved."""
+    setting, sizes = parts.setting, parts.sizes
+    if setting.shape.task == "causal_lm":
+        return []
+    width = 3 * sizes.residual_bytes + 2 * sizes.compute_bytes
+    return _term("last block's outputs", width * setting.shape.hidden_size * sizes.tokens, "(3 r + 2 c) h T")
+
+
+def _forward(parts: _Parts) -> Terms:
+    """The end of the forward pass: everything saved, and the loss."""
+    layers = parts.setting.shape.num_layers
+    return [
+        *parts.kept_gradients,
+        *_checkpoints(parts, blocks=layers),
+        *_saved(parts, blocks=layers),
+        *_embeddings(parts),
+        *_at_the_end(parts),
+        *parts.loss,
+        *parts.casts,
+        *parts.while_computing,
+        *parts.exchange,
+    ]
+
+
+def _backward(parts: _Parts, forward: Terms) -> Terms:
+    """The worst moment: the loss's, the last block's (nothing freed yet), the first's, the embedding's.
+
+    At the loss's, autocast's copies are gone where no saved product holds them.
+    """
+    layers = parts.setting.shape.num_layers
+    is_free = parts.setting.checkpointing != "none"
+    at_loss = [term for term in forward if not (is_free and term in parts.casts)]
+    at_last = _backward_at(parts, behind=layers - 1, done=0)
+    at_first = _backward_at(parts, behind=0, done=layers)
+    return max((at_loss, at_last, at_first, _root_backward(parts)), key=_total)
+
+
+def _backward_at(parts: _Parts, *, behind: int, done: int) -> Terms:
+    """With `behind` blocks still to come and the gradients of `done` blocks there."""
+    setting, sizes = parts.setting, parts.sizes
+    grown = _on_card_gradients(setting, sizes) * done // setting.shape.num_layers
+    at_work = [
+        term
+        for line in parts.block.backward
+        for term in _term(f"block: {line.name}", line.per_token * sizes.tokens, line.formula)
+    ]
+    retained = retained_stream_bytes(setting, sizes)
+    return [
+        *(parts.kept_gradients or _term("gradients", grown, "of finished blocks")),
+        *_checkpoints(parts, blocks=behind + 1),
+        *_saved(parts, blocks=behind),
+        *at_work,
+        *_term("retained stream gradients", retained, "one a block: frozen weights under FSDP1"),
+        *_block_casts(parts, behind=behind),
+        *gathered_terms(setting, sizes, "backward"),
+        *whole_gradient_terms(setting, sizes),
+        *parts.exchange,
+    ]
+
+
+def _root_backward(parts: _Parts) -> Terms:
+    """The end: every block is done, and the embedding's gradient (whole, where it will be divided) comes."""
+    setting, sizes = parts.setting, parts.sizes
+    return [
+        *(parts.kept_gradients or _gradients(setting, sizes)),
+        *_checkpoints(parts, blocks=1),
+        *tied_gradient(setting, sizes),
+        *parts.while_computing,
+        *root_gradient_terms(setting, sizes),
+        *parts.exchange,
+    ]
+
+
+def _optimizer(parts: _Parts) -> Terms:
+    setting, sizes = parts.setting, parts.sizes
+    return [*_gradients(setting, sizes), *step_terms(setting, sizes), *parts.exchange]
+
+
+def _evaluate(parts: _Parts) -> Terms:
+    """One batch without gradients: a block's own tensors or the logits, whole units."""
+    setting, sizes = parts.setting, parts.sizes
+    if not setting.evaluates:
+        return []
     rows = (setting.eval_batch or setting.micro_batch) * setting.seq_len
     shape = setting.shape
     width = sizes.compute_bytes * (2 * shape.intermediate_size + shape.hidden_size)
     width += 2 * sizes.residual_bytes * shape.hidden_size
-    if not setting.evaluates:
-        return []
-    kept = _kept_gradients(setting, sizes) if setting.gradients_kept or _are_in_ddp_buckets(setting) else []
     logits = [*evaluation_terms(setting, sizes), *head_copy(setting, sizes)]
-    block_terms = _term("block at work", width * rows, "2 c f + c h + 2 r h")
+    block = _term("block at work", width * rows, "2 c f + c h + 2 r h")
     return [
-        *kept,
-        *max(logits, block_terms, key=lambda terms: sum(term.num_bytes for term in terms)),
-        *_cast_cache(setting, sizes),
-        *gathered_terms(setting, sizes, "forward"),
+        *([] if setting.accumulation_steps > 1 and not setting.gradients_kept else parts.kept_gradients),
+        *max(logits, block, key=_total),
+        *parts.casts,
+        *parts.while_computing,
     ]
-
-
-def gradient_element_bytes(setting: Setting) -> int:
-    """Bytes of one gradient element."""
-    return gradient_width(setting, sizes_of(setting))
-
-
-def rank_count(setting: Setting) -> int:
-    """Ranks that share the work."""
-    return ranks_of(setting)
