@@ -82,6 +82,7 @@ def prepare_data(
             *content.splits.notices,
             *(notice for store in stores for notice in store.notices),
             str(content.train.length),
+            *_budget(recipe),
             said,
         ),
     )
@@ -91,6 +92,14 @@ def _room_for_rows(recipe: Recipe) -> int | None:
     """Tokens of a row that the position table has room for, beside an adapter's virtual ones."""
     limit = length_limit(load_config(recipe.model))
     return None if limit is None else limit - getattr(recipe.adapter, "num_virtual_tokens", 0)
+
+
+def _budget(recipe: Recipe) -> tuple[str, ...]:
+    budget = recipe.data.micro_batch_tokens
+    if budget is None:
+        return ()
+    rows = recipe.training.global_batch_size
+    return (f"micro batches of at most {budget} tokens, padding included; a step stays {rows} rows",)
 
 
 @contextmanager
