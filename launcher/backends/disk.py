@@ -61,7 +61,7 @@ def require_usable(config: Mapping[str, Any], environ: Mapping[str, str]) -> lis
         raise HardwareError(found)
     lines = [f"pages to {place}: {format_bytes(free_bytes(place))} free" for place in places]
     if not operators.is_compiled(operators.ASYNC_IO, environ):
-        lines.append("DeepSpeed's async_io is compiled now, once on this machine: about two minutes")
+        lines.append("DeepSpeed's async_io is compiled now, once on this machine: minutes")
     return lines
 
 

@@ -43,7 +43,11 @@ class Zero3NvmeStrategy(Zero3Strategy):
         _require_room(parts)
         # no rank writes before every rank has looked
         dist.barrier()
-        super().__init__(replace(parts, config=self._placed(parts)))
+        try:
+            super().__init__(replace(parts, config=self._placed(parts)))
+        except BaseException:
+            self.close()
+            raise
         _tame_prefetch(parts)
 
     def _placed(self, parts: Parts) -> dict[str, Any]:

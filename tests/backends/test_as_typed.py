@@ -49,7 +49,8 @@ def material(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def alone(material: Path) -> list[float]:
     """The losses of one process."""
-    trained([str(BIN / "python"), RUN, "--recipe", str(material / "tiny.yaml"), "--name", "alone"])
+    words = ["--recipe", str(material / "tiny.yaml"), "--name", "alone"]
+    trained([str(BIN / "python"), RUN, *words], timeout_s=600)
     return losses(material / "runs" / "alone")
 
 
@@ -77,7 +78,7 @@ def test_runs_to_the_end_as_typed(starter: str, backend: str, material: Path, al
     words = [*typed(starter, backend), "--recipe", str(material / "tiny.yaml"), "--name", name]
     if backend == "zero3_nvme":
         words.append(f"nvme_path={material / 'disk'}")
-    said = trained(words).stderr
+    said = trained(words, timeout_s=600).stderr
     ranks = 1 if BACKENDS.get(backend).max_ranks == 1 else 2
     assert f"backend {backend} on {ranks} cpu process(es)" in said
     assert losses(material / "runs" / name) == pytest.approx(alone, abs=1e-5)

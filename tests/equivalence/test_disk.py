@@ -52,7 +52,9 @@ def test_a_run_on_disk_goes_on_from_its_checkpoint(cells: Cells, material: Path)
     common += ["--backend", "zero3_nvme"]
     head = [str(BIN / "accelerate"), "launch", "--config_file", "accelerate_configs/zero3_nvme.yaml"]
     run = [*head, "--main_process_port", str(free_port()), RUN]
-    trained([*run, *common, "--name", "whole"])
-    trained([*run, *common, "--name", "again", "--resume", str(runs / "whole" / "checkpoint-3")])
+    trained([*run, *common, "--name", "whole"], timeout_s=600)
+    trained(
+        [*run, *common, "--name", "again", "--resume", str(runs / "whole" / "checkpoint-3")], timeout_s=600
+    )
     assert losses(runs / "again") == pytest.approx(losses(runs / "whole")[3:], abs=1e-6)
     assert distance(weights(runs / "again" / "final"), weights(runs / "whole" / "final")) <= 1e-5
