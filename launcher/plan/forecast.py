@@ -29,6 +29,8 @@ from launcher.plan.turned import turned
 from launcher.recipe.load import LoadedRecipe
 from launcher.recipe.schema import Recipe
 
+_NO_CARD = "no card is named: planned for this machine's CPU and main memory; --gpu CARD plans for a card"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
@@ -102,7 +104,7 @@ def forecast(question: Question) -> Forecast:
     machine = pretend_machine(gpu.name if gpu else None, num_ranks)
     shape, source = shape_and_source(recipe, ask_hub=question.ask_hub)
     limit = _host_limit(question.host_bytes)
-    usable = gpu.usable_bytes if gpu else limit.amount
+    usable = gpu.usable_bytes if gpu else limit.amount // num_ranks
     judged = _judged(recipe, shape, machine, num_ranks, gpu, usable)
     own = asked(judged)
     chosen = own if own.fits else nearest(judged)
@@ -137,7 +139,7 @@ def forecast(question: Question) -> Forecast:
         else None,
         price=price,
         records=tuple(records(Path(recipe.output_dir).expanduser(), loaded.name, gpu.name if gpu else None)),
-        notices=loaded.notices,
+        notices=(*loaded.notices, *([] if gpu else [_NO_CARD])),
     )
 
 

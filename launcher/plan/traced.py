@@ -82,7 +82,7 @@ def _request(recipe: Recipe, plan: Plan, config: Mapping[str, Any], gpu: Gpu) ->
     )
     return TraceRequest(
         config=config,
-        task=recipe.task,  # type: ignore[arg-type]  # the recipe's tasks that a trace lacks are refused there
+        task=recipe.task,
         num_labels=len(recipe.data.labels or ()) or 2,
         adapter=recipe.adapter.model_dump(mode="json"),
         micro_batch=rows_at_once(recipe.data, plan.step.micro_batch_size),
