@@ -76,12 +76,7 @@ class Rows:
             for step in range(num_steps)
             for part in cut(job.order.window(step), lengths, job.plan.step, job.world.rank)
         ]
-        self.rows = []
-        for first, last in zip(store.offsets[:-1], store.offsets[1:], strict=True):
-            ids = store.input_ids[first:last]
-            trained = store.trained[first:last]
-            labels = [int(token) if kept else -100 for token, kept in zip(ids, trained, strict=True)]
-            self.rows.append({"input_ids": ids.tolist(), "labels": labels})
+        self.rows = token_rows(store)
 
     def __len__(self) -> int:
         """Rows of the training set."""
@@ -90,6 +85,17 @@ class Rows:
     def __getitem__(self, row: int) -> dict[str, list[int]]:
         """One tokenised row."""
         return self.rows[row]
+
+
+def token_rows(store: Any) -> list[dict[str, list[int]]]:
+    """Every row of the product's token store as plain lists; -100 where not trained."""
+    rows = []
+    for first, last in zip(store.offsets[:-1], store.offsets[1:], strict=True):
+        ids = store.input_ids[first:last]
+        trained = store.trained[first:last]
+        labels = [int(token) if kept else -100 for token, kept in zip(ids, trained, strict=True)]
+        rows.append({"input_ids": ids.tolist(), "labels": labels})
+    return rows
 
 
 def collate(rows: list[dict[str, list[int]]]) -> dict[str, Any]:
@@ -247,6 +253,13 @@ class Blocks:
         self.theirs.append(self.end())
 
 
+def their_turns(taken: int) -> int:
+    """How many blocks the other loop takes once ours has taken so many: A B | A B B A | A B B A ..."""
+    if taken == 1:
+        return 1
+    return 0 if taken % 2 else 2
+
+
 def worker(path: Path, backend: str, *, steps: int, num_blocks: int) -> None:
     """One rank of the pair of processes. The first prints both lists of seconds."""
     import torch
@@ -281,7 +294,7 @@ def worker(path: Path, backend: str, *, steps: int, num_blocks: int) -> None:
     blocks = Blocks(steps, lambda: next(stream))
 
     class Turns(Callback):
-        """Hands over after every second block; the first block of both is the warm-up."""
+        """Hands over: ours, theirs (warm-up), then ours, theirs, theirs, ours, and so on."""
 
         def on_record(self, job: Job, record: StepRecord) -> None:
             blocks.our_losses.append(record.loss if record.is_logged else float("nan"))
@@ -291,9 +304,8 @@ def worker(path: Path, backend: str, *, steps: int, num_blocks: int) -> None:
 
         def run(self, job: Job) -> None:
             blocks.ours.append(blocks.end())
-            if len(blocks.ours) % 2:  # 1: warm-up both; 3, 5 ...: theirs twice
-                for _ in range(1 if len(blocks.ours) == 1 else 2):
-                    blocks.take_theirs()
+            for _ in range(their_turns(len(blocks.ours))):
+                blocks.take_theirs()
             blocks.begin()
 
     callbacks = [*make_callbacks(job), Turns()]

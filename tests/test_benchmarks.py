@@ -11,15 +11,24 @@ from types import ModuleType
 import pytest
 
 
-@pytest.fixture(scope="module")
-def paired(root: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("benchmarks_paired", root / "benchmarks/paired.py")
+def load(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"benchmarks_{path.stem}", path)
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look their module up
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def paired(root: Path) -> ModuleType:
+    return load(root / "benchmarks/paired.py")
+
+
+@pytest.fixture(scope="module")
+def backends(root: Path) -> ModuleType:
+    return load(root / "benchmarks/backends.py")
 
 
 def test_the_order_is_turned_round_in_every_other_pair(paired: ModuleType) -> None:
@@ -70,3 +79,35 @@ def test_results_carry_hardware_versions_and_date(
 def test_every_kept_result_says_where_it_comes_from(root: Path) -> None:
     for path in (root / "benchmarks/results").glob("*.json"):
         assert {"benchmark", "date", "machine", "figures"} <= json.loads(path.read_text()).keys(), path
+
+
+def test_two_loops_in_one_process_take_turns_like_a_pair(backends: ModuleType) -> None:
+    """Both loops take as many blocks, and whichever goes first is turned round in every other pair."""
+    order = ""
+    for taken in range(1, 10):
+        order += "a" + "b" * backends.their_turns(taken)
+    assert order == "ab" + "abba" * 4
+
+
+def test_the_hand_written_loop_pads_as_the_product_does(backends: ModuleType) -> None:
+    """Else the two would not do the same work."""
+    import numpy as np
+
+    from launcher.data.batches_torch import collate
+    from launcher.data.tokens import TokenStore
+
+    ids = np.array([5, 6, 7, 8, 9, 10], dtype=np.int32)
+    trained = np.array([False, True, True, False, False, True])
+    store = TokenStore(
+        task="causal_lm",
+        input_ids=ids,
+        offsets=np.array([0, 2, 6]),
+        labels=None,
+        trained=trained,
+        num_targets=np.array([1, 2]),
+        max_length=8,
+    )
+    ours = collate(store, np.array([0, 1]), pad_token_id=0)
+    theirs = backends.collate(backends.token_rows(store))
+    assert ours.keys() == theirs.keys()
+    assert all(ours[name].equal(theirs[name]) for name in ours)
