@@ -27,6 +27,8 @@ LABEL_METRICS = {
     "set": ("micro_f1", "macro_f1", "accuracy", "loss"),
     "number": ("spearman", "pearson", "mse", "loss"),
 }
+# Values that ask for nothing: a resolved recipe writes them too.
+_UNSAID = (None, {}, "auto", False, "none", "completions")
 TEMPLATES = ("auto", "chat", "chatml", "alpaca", "plain", "none")
 
 
@@ -365,13 +367,19 @@ def reference_without_scaling(given: Given) -> Iterator[str]:
 def options_of_the_other_task(given: Given) -> Iterator[str]:
     """Some keys matter only to classifiers, some only to language models."""
     only = {
-        "classification": ("data.labels", "data.context.turns"),
-        "causal_lm": ("training.loss_chunk_bytes", "data.template", "data.fill", "data.packing"),
+        "classification": ("data.labels", "data.context.turns", "data.class_weights"),
+        "causal_lm": (
+            "training.loss_chunk_bytes",
+            "data.template",
+            "data.fill",
+            "data.packing",
+            "data.train_on",
+        ),
     }
     for task, keys in only.items():
         if task != given.recipe.task:
             for key in keys:
-                says = value_at(given.recipe, tuple(key.split("."))) not in (None, {}, "auto", False)
+                says = value_at(given.recipe, tuple(key.split("."))) not in _UNSAID
                 if given.is_given(key) and says:  # a resolved recipe writes every key, empty ones too
                     yield _no_effect(given, key, f"only {task} uses it")
 

@@ -3,7 +3,7 @@
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -265,7 +265,14 @@ def _texts(recipe: Recipe) -> list[str]:
     """Texts that no training row is, of different lengths."""
     layout = layout_of(recipe)
     rows = made(layout, NUM_TEXTS, seed=7, labels=recipe.data.labels or ("a", "b"))
-    return [row.get("text") or row["instruction"] for row in rows]
+    return [_asked(row) for row in rows]
+
+
+def _asked(row: Mapping[str, Any]) -> str:
+    """What a row asks the model, whatever its layout."""
+    first = row["turns"][0] if "turns" in row else {}
+    asked = row.get("text") or row.get("instruction") or row.get("prompt")
+    return str(asked or first.get("content") or first["value"])
 
 
 def _sample(path: Path) -> list[str]:

@@ -120,7 +120,9 @@ def _skip(text: str, place: int) -> int:
 
 
 def _holds_rows(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        return False
+    return bool(value) and not {"role", "from"} & value[0].keys()  # messages are one row's
 
 
 def _whole_object(text: str) -> dict[str, Any] | None:
