@@ -49,7 +49,6 @@ class Setting:
     key and value are copied to every query head; `reentrant`: the older checkpointing;
     `optimizer_in_backward`: a gradient is used up as it comes; `gradients_kept`: they stay between steps;
     `adapters_apart`: FSDP1 wraps adapters on their own; `gathered_dtype`: the type that FSDP gathers in
-    (empty: the weights'); `lean_optimizer_states`: moments in the weights' type; `context_bytes`: of the
     driver and its libraries (0: the default of `reserved`).
     """
 
@@ -97,5 +96,4 @@ class Setting:
     ddp_bucket_view: bool = True
     adapters_apart: bool = True
     gathered_dtype: Literal["", "float32", "bfloat16", "float16"] = ""
-    lean_optimizer_states: bool = False
     context_bytes: int = 0
