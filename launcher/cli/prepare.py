@@ -1,0 +1,68 @@
+"""`launcher prepare RECIPE`: everything slow that needs no GPU, before the meter runs."""
+
+import argparse
+import os
+import sys
+
+from launcher.backends.options import BACKENDS
+from launcher.errors import DataError
+from launcher.plan.disk_room import require_room
+from launcher.process.arguments import Grammar, HelpWanted, read, take_every_word
+from launcher.process.build_operators import build
+from launcher.process.prepare import put_bin_first
+from launcher.recipe.check import data_problems
+from launcher.recipe.load import load_recipe
+
+SUMMARY = "download and tokenise before a GPU is rented"
+USAGE = """usage: launcher prepare RECIPE [--backend NAME] [--gpus N] [--build-ops] [--verify] [key=value ...]
+
+Checks the disk for the whole run, downloads the model (resumed, hashes checked, HF_ENDPOINT respected),
+and tokenises the data into the cache. Needs no GPU. A second call finds everything in place.
+
+--build-ops  compile DeepSpeed's operators that the backend uses (minutes)
+--verify     read data files and cached tokens again, byte by byte"""
+_GRAMMAR = Grammar(
+    with_value=("recipe", "backend", "gpus"), flags=("build_ops", "verify"), names_recipe=True, usage=USAGE
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The recipe, this verb's options, and `--key value` or `key=value` of the recipe."""
+    take_every_word(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do it step by step; ends with the line to type where the GPU is."""
+    try:
+        reader = read(args.words, _GRAMMAR)
+    except HelpWanted as usage:
+        print(usage)
+        return 0
+    given = {"backend.name": reader.options.get("backend"), "hardware.gpus": reader.options.get("gpus")}
+    extra = {key: value for key, value in given.items() if value is not None}
+    loaded = load_recipe(reader.options.get("recipe", "quickstart"), reader.overrides, extra=extra)
+    recipe = loaded.recipe
+    if missing := [*data_problems(loaded)]:
+        raise DataError(missing)
+    put_bin_first(os.environ)
+    _say(require_room(recipe, loaded.name))
+    from launcher.models.download import download
+    from launcher.models.load_torch import quiet_loading
+    from launcher.train.prepared import prepare_data
+
+    found = download(recipe.model, say=_say)
+    if found is not None:
+        _say(f"model: {found.num_files} files in {found.folder}, whole and as the hub states")
+        _say(f"to keep to this commit: model.revision={found.revision}")
+    quiet_loading()
+    for line in prepare_data(recipe, say=_say, verify="verify" in reader.flags).notices:
+        _say(line)
+    if "build_ops" in reader.flags:
+        _say(build(BACKENDS.get(recipe.backend.name), os.environ))
+    words = [word for word in args.words if word not in ("--build-ops", "--build_ops", "--verify")]
+    print(f"ready; where the GPU is, type: launcher run {' '.join(words) or 'quickstart'}")
+    return 0
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
