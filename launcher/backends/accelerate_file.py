@@ -17,12 +17,13 @@ _DEVICES = ("offload_optimizer_device", "offload_param_device")
 class AccelerateFile:
     """A YAML that passed. `ds_file` is the JSON it names, whose stage decides the backend: then that is None.
 
-    `settings` are recipe keys that it gives by hand; `notices` what it says without effect.
+    `num_processes` is None where only the command line says it; `settings` are recipe keys that it gives
+    by hand; `notices` what it says without effect.
     """
 
     path: Path
     backend: str | None
-    num_processes: int
+    num_processes: int | None
     mixed_precision: str | None
     ds_file: str | None
     settings: dict[str, Any] = field(hash=False)
@@ -63,15 +64,17 @@ def _not_offered(path: Path, kind: str) -> BadValue:
     )
 
 
-def _num_processes(path: Path, config: Mapping[str, Any], kind: str) -> int:
-    found = config.get("num_processes", 1 if kind == "NO" else None)
+def _num_processes(path: Path, config: Mapping[str, Any], kind: str) -> int | None:
+    found = config.get("num_processes", 1 if kind == "NO" else -1)
+    if found == -1:  # Accelerate's own word for nothing
+        return None
     if isinstance(found, int) and not isinstance(found, bool) and found > 0:
         return found
     raise BadValue(
         Problem(
             where=str(path),
             what=f"num_processes is {found!r}",
-            right="how many processes Accelerate starts, one a card; it has no default here",
+            right="how many processes Accelerate starts, one a card",
             type="num_processes: 2",
         )
     )

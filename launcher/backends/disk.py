@@ -9,8 +9,6 @@ import fcntl
 import os
 import resource
 import shutil
-import socket
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,6 +84,8 @@ def _unusable(place: Path, what: str, type_: str) -> Problem:
 
 
 def _takes_direct_access(folder: Path) -> bool:
+    import tempfile  # slow to import, and every verb imports this file
+
     with tempfile.NamedTemporaryFile(dir=folder) as file:
         try:
             os.close(os.open(file.name, os.O_RDONLY | getattr(os, "O_DIRECT", 0)))
@@ -152,6 +152,9 @@ class OwnFolder:
 
 def take_folder(place: Path, rank: int) -> OwnFolder:
     """A new folder for this rank; what killed runs have left behind is removed first."""
+    import socket
+    import tempfile
+
     place.mkdir(exist_ok=True)
     for left in place.glob(f"{_PREFIX}*"):
         if not _is_in_use(left):

@@ -6,10 +6,8 @@ a backend cannot do without it, or where a person asks for it.
 
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping
-from ctypes.util import find_library
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -87,6 +85,9 @@ def problems(operator: Operator, environ: Mapping[str, str]) -> list[Problem]:
 
 def _has_library(operator: Operator, environ: Mapping[str, str], *, has_compiler: bool) -> bool:
     """The library itself; its header too where there is something to compile."""
+    import subprocess  # these two are slow to import, and every verb imports this file
+    from ctypes.util import find_library
+
     if find_library(operator.library) is None:
         return False
     if is_compiled(operator, environ) or not has_compiler:

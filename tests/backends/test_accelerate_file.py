@@ -67,6 +67,10 @@ def test_facts_of_the_recipe_are_given_by_its_keys(tmp_path: Path) -> None:
     }
 
 
+def test_the_number_of_processes_may_be_the_command_lines(tmp_path: Path) -> None:
+    assert read_file(written(tmp_path, "distributed_type: MULTI_GPU\n")).num_processes is None
+
+
 def test_clipping_in_the_flat_keys_is_the_recipes_max_grad_norm(tmp_path: Path) -> None:
     text = "distributed_type: DEEPSPEED\nnum_processes: 2\ndeepspeed_config: {gradient_clipping: 0.5}\n"
     assert read_file(written(tmp_path, text)).settings == {"training.max_grad_norm": 0.5}
@@ -91,7 +95,7 @@ def test_what_has_no_effect_is_said(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("distributed_type: MULTI_CPU\nnum_processes: 2\n", "distributed_type MULTI_CPU is not offered"),
-        ("distributed_type: MULTI_GPU\n", "num_processes is None"),
+        ("distributed_type: MULTI_GPU\nnum_processes: two\n", "num_processes is 'two'"),
         ("distributed_type: MULTI_GPU\nnum_processes: 0\n", "num_processes is 0"),
         ("num_proceses: 2\n", "did you mean num_processes"),
     ],

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from launcher.backends.operators import ASYNC_IO, is_compiled
 from launcher.backends.options import BACKENDS
+from launcher.process.ports import free_port
 from tests import tiny
 from tests.launching import trained
 
@@ -42,6 +43,7 @@ def run_cells(material: Path, backend: str, cells: Sequence[str] = ()) -> str:
     processes = 1 if BACKENDS.get(backend).max_ranks == 1 else 2
     tool = [sys.executable, "-m", "accelerate.commands.launch"]
     tool += ["--config_file", f"accelerate_configs/{backend}.yaml", "--num_processes", str(processes)]
+    tool += ["--main_process_port", str(free_port())]
     # one process by python itself: it keeps to the one thread that tests ask for
     tool = tool if processes > 1 else [sys.executable]
     command = [*tool, "-m", "tests.equivalence.cells", str(material), backend, *cells]
