@@ -256,8 +256,17 @@ def _shape(row: Row, assumed: list[str]) -> ModelShape:
         f = 4 * h
         assumed.append("intermediate size 4 h")
     tied = _is_tied(row, family, h, vocab, assumed)
-    shape = _built(family, row, h, layers, heads, kv, head_dim, f, vocab, tied)
-    return _reconciled(shape, _whole(row, "params_total"), assumed)
+    total = _whole(row, "params_total")
+    if family.pattern:
+        shape = _built(family, row, h, layers, heads, kv, head_dim, f, vocab, tied)
+        return _reconciled(shape, total, assumed)
+    likely = [
+        _built(guess, row, h, layers, heads, kv, head_dim, f, vocab, is_tied)
+        for guess in (family, replace(family, gated=False, norm="layer", bias=True, activation="gelu"))
+        for is_tied in (tied, not tied)
+    ]
+    nearest = min(likely, key=lambda each: abs(each.num_params - (total or likely[0].num_params)))
+    return _reconciled(nearest, total, assumed, is_guess=True)
 
 
 def _is_tied(row: Row, family: Family, h: int, vocab: int, assumed: list[str]) -> bool:
@@ -329,7 +338,9 @@ def _linears(family: Family, h: int, wide: int, narrow: int, f: int) -> tuple[Li
     return (*attention, *mlp)
 
 
-def _reconciled(shape: ModelShape, total: int | None, assumed: list[str]) -> ModelShape:
+def _reconciled(
+    shape: ModelShape, total: int | None, assumed: list[str], *, is_guess: bool = False
+) -> ModelShape:
     """The published count decides: what is missing is put beside the embedding, or the MLP is another."""
     if not total or abs(total - shape.num_params) <= 0.002 * total:
         return shape
@@ -339,6 +350,10 @@ def _reconciled(shape: ModelShape, total: int | None, assumed: list[str]) -> Mod
         return replace(shape, block_other_params=shape.block_other_params + missing // shape.num_layers)
     if shape.num_experts:
         return shape
+    if is_guess and abs(total - shape.num_params) <= 0.6 * total:
+        missing = total - shape.num_params
+        assumed.append(f"{missing:+,} parameters that a LLaMA-like block would not have")
+        return replace(shape, block_other_params=shape.block_other_params + missing // shape.num_layers)
     raise Unpredictable(f"{shape.num_params:,} parameters by its sizes, {total:,} published")
 
 
@@ -562,7 +577,7 @@ def _checkpointing(row: Row, assumed: list[str]) -> Any:
     text = row.get("grad_ckpt") or ""
     if _has(text, r"select"):
         return "selective"
-    if _has(text, r"^\s*(y|true|1|on|full|re-?entrant|non)"):
+    if _has(text, r"^\s*(y|true|1|on|full|re-?entrant|non.?re|unsloth|enabled)"):
         return "full"
     if not text.strip():
         assumed.append("no checkpointing")

@@ -130,6 +130,15 @@ def _on_card_gradients(setting: Setting, sizes: Sizes) -> int:
     return 0 if setting.sharding.offload_optimizer else gradient_bytes(setting, sizes)
 
 
+def _block_gradients(setting: Setting, sizes: Sizes) -> int:
+    """All gradients but those of the embeddings, which come last."""
+    whole, shape = _on_card_gradients(setting, sizes), setting.shape
+    if not sizes.trains_base:
+        return whole
+    last = shape.word_embedding_params + shape.other_embedding_params
+    return whole * (sizes.trained - last) // sizes.trained
+
+
 def _gradients(setting: Setting, sizes: Sizes) -> Terms:
     return _term("gradients", _on_card_gradients(setting, sizes), "p x dtype / ranks")
 
@@ -237,7 +246,7 @@ def _backward(parts: _Parts, forward: Terms) -> Terms:
 def _backward_at(parts: _Parts, *, behind: int, done: int) -> Terms:
     """With `behind` blocks still to come and the gradients of `done` blocks there."""
     setting, sizes = parts.setting, parts.sizes
-    grown = _on_card_gradients(setting, sizes) * done // setting.shape.num_layers
+    grown = _block_gradients(setting, sizes) * done // setting.shape.num_layers
     at_work = [
         term
         for line in parts.block.backward
@@ -260,12 +269,14 @@ def _backward_at(parts: _Parts, *, behind: int, done: int) -> Terms:
 def _root_backward(parts: _Parts) -> Terms:
     """The end: every block is done, and the embedding's gradient (whole, where it will be divided) comes."""
     setting, sizes = parts.setting, parts.sizes
+    whole_root = root_gradient_terms(setting, sizes)
+    blocks = _term("gradients", _block_gradients(setting, sizes), "of the blocks / ranks")
     return [
-        *(parts.kept_gradients or _gradients(setting, sizes)),
+        *(parts.kept_gradients or (blocks if whole_root else _gradients(setting, sizes))),
         *_checkpoints(parts, blocks=1),
         *tied_gradient(setting, sizes),
         *parts.while_computing,
-        *root_gradient_terms(setting, sizes),
+        *whole_root,
         *parts.exchange,
     ]
 

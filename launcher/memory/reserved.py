@@ -59,11 +59,12 @@ def _stranded(setting: Setting, allocated: int, short: ShortLived) -> tuple[floa
     block, logits = short.block, short.logits
     most, least = max(block, logits), min(block, logits)
     trains_base = setting.adapter is None
-    if setting.sharding_kind in ("fsdp1", "zero2", "zero3", "fsdp2"):
+    if setting.sharding_kind in ("fsdp1", "zero2", "zero3"):
+        base = min(3 * GIB, 0.8 * allocated)
         if trains_base:
-            centre = 3 * GIB + 0.5 * most
+            centre = base + 0.5 * most
             return 1.0 * centre, 3.4 * centre
-        centre = 3 * GIB + 0.5 * block + 0.8 * (logits - least)
+        centre = base + 0.5 * block + 0.8 * (logits - least)
         return 0.6 * centre, 1.5 * centre
     if trains_base:
         centre = 3 * GIB + 0.5 * block if allocated > 20 * GIB else 0.1 * allocated + 0.5 * most
