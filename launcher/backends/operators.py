@@ -19,7 +19,8 @@ from launcher.errors import Problem
 class Operator:
     """One operator: its name with torch, and where deepspeed keeps one that was built with it.
 
-    `header` and `library` are a system library's, `package` what Debian and Ubuntu call it.
+    `header` and `library` are a system library's, `package` what Debian and Ubuntu call it;
+    `links_cuda`: beside a card it is built with CUDA's toolkit, which torch's own wheels do not bring.
     """
 
     name: str
@@ -27,8 +28,10 @@ class Operator:
     header: str = ""
     library: str = ""
     package: str = ""
+    links_cuda: bool = False
 
 
+_DRIVER, _TOOLKIT = Path("/proc/driver/nvidia/version"), Path("/usr/local/cuda")
 CPU_ADAM = Operator(name="cpu_adam", prebuilt="ops/adam/cpu_adam_op*.so")
 ASYNC_IO = Operator(
     name="async_io",
@@ -36,6 +39,7 @@ ASYNC_IO = Operator(
     header="libaio.h",
     library="aio",
     package="libaio-dev",
+    links_cuda=True,
 )
 
 
@@ -80,7 +84,17 @@ def problems(operator: Operator, environ: Mapping[str, str]) -> list[Problem]:
         found.append(_no_tools(operator, tools))
     if operator.library and not _has_library(operator, environ, has_compiler=not tools):
         found.append(_no_library(operator))
+    if operator.links_cuda and not is_compiled(operator, environ) and _lacks_toolkit(environ):
+        found.append(_no_toolkit(operator))
     return found
+
+
+def _lacks_toolkit(environ: Mapping[str, str]) -> bool:
+    """Whether there is a card, and no toolkit where torch looks for one."""
+    if not _DRIVER.exists() or environ.get("DS_ACCELERATOR") == "cpu":
+        return False
+    named = environ.get("CUDA_HOME") or environ.get("CUDA_PATH")
+    return not (named or _TOOLKIT.exists() or shutil.which("nvcc", path=environ.get("PATH", os.defpath)))
 
 
 def _has_library(operator: Operator, environ: Mapping[str, str], *, has_compiler: bool) -> bool:
@@ -114,4 +128,13 @@ def _no_library(operator: Operator) -> Problem:
         right="the library and its header, before the operator is compiled at the first start (minutes)",
         type=f"sudo apt-get install -y {operator.package}   (RPM systems: dnf install "
         f"lib{operator.library}-devel), or another backend: --backend zero3_offload",
+    )
+
+
+def _no_toolkit(operator: Operator) -> Problem:
+    return Problem(
+        where=f"DeepSpeed's {operator.name}",
+        what="there is a card here, and no CUDA toolkit (nvcc) that the operator could be built with",
+        right="the toolkit of torch's CUDA version, at /usr/local/cuda or named by CUDA_HOME",
+        type="export CUDA_HOME=/path/to/cuda, or another backend: --backend zero3_offload",
     )

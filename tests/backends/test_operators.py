@@ -66,6 +66,31 @@ def test_a_missing_library_or_header_is_named_with_its_package(
     assert "zero3_offload" in problem.type
 
 
+@pytest.mark.parametrize(
+    ("has_card", "variables", "is_said"),
+    [
+        (True, {}, True),
+        (True, {"CUDA_HOME": "/opt/cuda"}, False),
+        (True, {"DS_ACCELERATOR": "cpu"}, False),
+        (False, {}, False),
+    ],
+)
+def test_beside_a_card_the_toolkit_is_asked_for(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    has_card: bool,
+    variables: dict[str, str],
+    is_said: bool,
+) -> None:
+    (tmp_path / "driver").touch()
+    monkeypatch.setattr(operators, "_DRIVER", tmp_path / ("driver" if has_card else "none"))
+    monkeypatch.setattr(operators, "_TOOLKIT", tmp_path / "none")
+    environ = {"PATH": "/usr/bin:/bin", "TORCH_EXTENSIONS_DIR": str(tmp_path), **variables}
+    said = [problem.what for problem in operators.problems(ASYNC_IO, environ)]
+    assert any("no CUDA toolkit" in what for what in said) is is_said
+    assert not any("toolkit" in problem.what for problem in operators.problems(CPU_ADAM, environ))
+
+
 def test_torch_stays_out(root: Path) -> None:
     import subprocess
 
