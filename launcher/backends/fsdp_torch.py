@@ -167,9 +167,11 @@ def _leaves_of_other_type(module: nn.Module) -> list[nn.Module]:
 
 
 def _local(tensor: Tensor) -> Tensor:
-    plain: Any = tensor.detach()
-    local: Tensor = plain.to_local() if isinstance(plain, DTensor) else plain
-    return local
+    """This rank's plain piece, in the same memory; without DTensor's dispatch, which costs every step."""
+    with torch.no_grad():
+        local: Any = tensor.to_local() if isinstance(tensor, DTensor) else tensor
+    piece: Tensor = local.detach()
+    return piece
 
 
 def _whole(piece: Tensor, like: Tensor, mesh: DeviceMesh) -> Tensor:

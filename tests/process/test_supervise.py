@@ -46,6 +46,13 @@ def test_variables_of_the_command_are_set() -> None:
     assert stdout == "1\n"
 
 
+def test_temporary_files_go_with_the_run() -> None:
+    """As torchrun's folder for logs, which torchrun leaves."""
+    _, stdout, _ = python("import tempfile; print(tempfile.mkdtemp())")
+    assert "launcher-" in stdout
+    assert not Path(stdout.strip()).exists()
+
+
 def test_a_ranks_own_code_is_kept_through_a_starter_that_changes_it() -> None:
     path = "os.environ['LAUNCHER_EXIT_FILE']"
     outcome, _, _ = python(
