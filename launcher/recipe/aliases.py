@@ -80,6 +80,15 @@ def _only_when_true(meaning: str) -> Convert:
     return convert
 
 
+def _trained(when_true: str, when_false: str) -> Convert:
+    def convert(value: Any) -> Any:
+        if isinstance(value, bool):
+            return when_true if value else when_false
+        raise ValueError("true or false")
+
+    return convert
+
+
 ALIASES: dict[str, Alias] = {}
 
 
@@ -121,6 +130,14 @@ _same(
     "sequence_len",
     "model_max_length",
     "block_size",
+)
+_same("data.train_on", "train_on_inputs", "train_on_prompt", convert=_trained("all", "completions"))
+_same(
+    "data.train_on",
+    "completion_only_loss",
+    "assistant_only_loss",
+    "mask_prompt",
+    convert=_trained("completions", "all"),
 )
 _same("data.max_train_rows", "max_samples", "max_train_samples")
 _same("data.max_eval_rows", "max_eval_samples")
