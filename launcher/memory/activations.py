@@ -160,9 +160,17 @@ def _attention(setting: Setting, sizes: Sizes) -> tuple[Line, ...]:
             name="attention output", per_token=c * query + after, formula="c a d, and the projection's copy"
         ),
     ]
+    if len(into) == 1 and shape.positions == "rope" and setting.attention != "eager":
+        held = width * (query + shape.num_kv_heads * shape.head_dim)
+        lines.append(
+            Line(name="unrotated query, key", per_token=held, formula="c (a + k) d: value is a view")
+        )
     if setting.attention == "eager":
         lines.append(_probabilities(setting, sizes))
     else:
+        if setting.attention == "sdpa" and setting.variable_length:
+            mask = c * setting.seq_len
+            lines.append(Line(name="attention mask", per_token=mask, formula="c s: added to the scores"))
         lines.append(Line(name="softmax sums", per_token=4 * shape.num_heads, formula="4 a (fp32 logsumexp)"))
     return (*lines, *_dropout_masks(setting))
 

@@ -1,6 +1,6 @@
 """The closed-form estimate: per rank and phase, one line a term. No torch; a fraction of a millisecond."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from launcher.memory.activations import Block, block_of
 from launcher.memory.breakdown import Breakdown, Phase, Term
@@ -49,6 +49,8 @@ def estimate(setting: Setting, *, usable_bytes: int | None = None) -> Breakdown:
 
     `usable_bytes`: the card's memory, which the ranges of reserved and process memory end at.
     """
+    if setting.backend == "model_parallel":
+        setting = _fullest_card(setting)
     sizes = sizes_of(setting)
     parts = _parts(setting, sizes)
     weights = weight_terms(setting, sizes)
@@ -63,6 +65,18 @@ def estimate(setting: Setting, *, usable_bytes: int | None = None) -> Breakdown:
         Phase(name="save", terms=(*held, *save_terms(setting, sizes))),
     )
     return _with_ranges(parts, phases, usable_bytes)
+
+
+def _fullest_card(setting: Setting) -> Setting:
+    """Layers laid over `num_ranks` cards of one process: the card with most blocks, and the whole root."""
+    cards = max(1, setting.num_ranks)
+    layers = -(-setting.shape.num_layers // cards)
+    adapter = setting.adapter
+    if adapter is not None:
+        share = adapter.num_params * layers // setting.shape.num_layers
+        adapter = replace(adapter, num_params=share)
+    shape = replace(setting.shape, num_layers=layers)
+    return replace(setting, shape=shape, adapter=adapter, num_ranks=1)
 
 
 def _parts(setting: Setting, sizes: Sizes) -> _Parts:
@@ -295,6 +309,8 @@ def _evaluate(parts: _Parts) -> Terms:
     shape = setting.shape
     width = sizes.compute_bytes * (2 * shape.intermediate_size + shape.hidden_size)
     width += 2 * sizes.residual_bytes * shape.hidden_size
+    if setting.attention == "eager":
+        width += (4 + sizes.compute_bytes) * shape.num_heads * setting.seq_len
     logits = [*evaluation_terms(setting, sizes), *head_copy(setting, sizes)]
     block = _term("block at work", width * rows, "2 c f + c h + 2 r h")
     return [
