@@ -113,6 +113,11 @@ def _adjust(setting: Setting, row: Row, assumed: list[str]) -> Setting:
     """What follows from several columns together."""
     loss = row.get("loss_impl") or ""
     changes: dict[str, Any] = {"trainable_dtype": _trainable(setting, row)}
+    if setting.sharding_kind.startswith("zero") and not _has(row.get("optimizer") or "", "foreach"):
+        changes |= {"optimizer": "adamw_fused"} if setting.optimizer == "adamw_foreach" else {}
+        assumed.append("DeepSpeed's FusedAdam for AdamW")
+    if setting.shape.model_type == "deberta-v2":
+        changes["attention"] = "eager"  # it has no other
     if setting.shape.num_experts:
         raise Unpredictable("mixture of experts: what each token's experts save is not in closed form")
     family = f"{setting.shape.model_type} {row.get('arch', '')}"
@@ -206,6 +211,10 @@ FAMILIES = (
         fused_qkv=True, bias=True, activation="gelu_pytorch_tanh", max_positions=2048, dropout=0.1,
     ),
     Family(
+        r"deberta", "deberta-v2", gated=False, norm="layer", positions="relative", bias=True,
+        decoder=False, activation="gelu", dropout=0.1,
+    ),
+    Family(
         r"roberta|bert|electra", "bert", gated=False, norm="layer", positions="learned", bias=True,
         decoder=False, activation="gelu", max_positions=512, dropout=0.1,
     ),
@@ -241,8 +250,6 @@ def _shape(row: Row, assumed: list[str]) -> ModelShape:
         row.get("arch") or "", r"\bm?t5\b|bart|encoder.decoder"
     ):
         raise Unpredictable("an encoder and a decoder: not a model that is planned here")
-    if _has(row.get("arch") or "", r"deberta"):
-        raise Unpredictable("disentangled attention: its tensors are not in closed form")
     sizes = {key: _whole(row, key) for key in ("hidden", "layers", "heads", "vocab")}
     missing = [key for key, value in sizes.items() if not value]
     if missing:

@@ -12,6 +12,8 @@ _MOMENTS = {
     "sgd_momentum": 1,
 }
 # bitsandbytes holds states of tensors below 4,096 elements, and of embeddings, in fp32 (optim/optimizer.py).
+# DeepSpeed's default `sub_group_size`, which this launcher's stage 3 keeps.
+SUB_GROUP_ELEMENTS = 1_000_000_000
 _EIGHT_BIT = ("adamw_8bit", "paged_adamw_8bit")
 _PAGED = ("paged_adamw", "paged_adamw_8bit")
 
@@ -104,7 +106,10 @@ def step_terms(setting: Setting, sizes: Sizes) -> list[Term]:
     share = ranks_of(setting) if setting.sharding.optimizer_states else 1
     terms: list[Term] = []
     if setting.optimizer == "adamw_foreach":
-        extra = sizes.trained * state_width(setting, sizes) // share
+        elements = sizes.trained // share
+        if setting.sharding_kind == "zero3":
+            elements = min(elements, SUB_GROUP_ELEMENTS)
+        extra = elements * state_width(setting, sizes)
         terms.append(Term(name="foreach temporary", num_bytes=extra, formula="sqrt(v) of all at once"))
     if setting.optimizer in ("adamw_loop", "adafactor"):
         largest = min(_largest(setting, sizes), sizes.trained) // share
@@ -112,14 +117,18 @@ def step_terms(setting: Setting, sizes: Sizes) -> list[Term]:
         extra = factor * largest * state_width(setting, sizes)
         terms.append(Term(name="step temporary", num_bytes=extra, formula="largest parameter"))
     if setting.sharding_kind.startswith("zero"):
-        terms.append(
-            Term(
-                name="flattened gradients",
-                num_bytes=4 * sizes.trained // ranks_of(setting),
-                formula="4p / ranks: DeepSpeed flattens its partition into one fp32 tensor for the step",
-            )
-        )
+        terms.append(_flattened(setting, sizes))
     return terms
+
+
+def _flattened(setting: Setting, sizes: Sizes) -> Term:
+    """DeepSpeed flattens its partition's gradients into an fp32 tensor; stage 3 a sub-group at a time."""
+    elements = sizes.trained // ranks_of(setting)
+    if setting.sharding_kind == "zero3":
+        elements = min(elements, SUB_GROUP_ELEMENTS)
+    return Term(
+        name="flattened gradients", num_bytes=4 * elements, formula="4 p / ranks, a sub-group's at most"
+    )
 
 
 def _largest(setting: Setting, sizes: Sizes) -> int:
