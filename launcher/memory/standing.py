@@ -20,7 +20,7 @@ FEWEST = 5
 def key_of(setting: Setting) -> Key:
     """What kind of run a setting is."""
     kind = setting.sharding_kind
-    backend = kind if kind != "none" else ("single" if setting.num_ranks == 1 else "ddp")
+    backend: str = kind if kind != "none" else ("single" if setting.num_ranks == 1 else "ddp")
     if setting.sharding.offload_optimizer or setting.sharding.offload_parameters:
         backend += "_offload"
     method = setting.method if setting.quantisation == "none" else f"{setting.method}_{setting.quantisation}"
