@@ -77,7 +77,7 @@ def same_in_every_row(ids: Sequence[int], num_rows: int) -> Ragged:
 
 def side_by_side(parts: Sequence[Ragged]) -> Ragged:
     """Row n of every part, one behind the other, as row n. All parts have the same number of rows."""
-    lengths = np.sum([part.lengths for part in parts], axis=0, dtype=np.int64)
+    lengths: Int64 = np.asarray(np.sum([part.lengths for part in parts], axis=0, dtype=np.int64))
     values = np.empty(int(lengths.sum()), dtype=np.int32)
     places = offsets_of(lengths)[:-1]
     for part in parts:
