@@ -20,8 +20,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from launcher.adapters.count import count
 from launcher.adapters.options import METHODS
@@ -243,7 +242,9 @@ def line_of(row: dict[str, Any]) -> str:
     peak = measured.get("peak_allocated_bytes") or measured.get("peak_resident_bytes", 0)
     kind = "allocated" if "peak_allocated_bytes" in measured else "resident"
     errors = "  ".join(
-        f"{name} {row[f'{name}_error']:+.1%}" for name in ("estimate", "trace") if row.get(f"{name}_error") is not None
+        f"{name} {row[f'{name}_error']:+.1%}"
+        for name in ("estimate", "trace")
+        if row.get(f"{name}_error") is not None
     )
     trace_gib = f"{row['trace_bytes'] / GIB:.3f}" if row["trace_bytes"] else "none"
     predicted = f"estimate {row['estimate_bytes'] / GIB:.3f} trace {trace_gib} GiB"
@@ -254,8 +255,7 @@ def run(checks: Sequence[Check], device: str) -> list[dict[str, Any]]:
     """Every check in turn on the card; the traces run beside them on the CPU."""
     with ThreadPoolExecutor(max_workers=max(1, min(4, (os.cpu_count() or 2) // 2))) as pool:
         traces = {check.name: pool.submit(_trace, check, device) for check in checks if not _missing(check)}
-        rows = [_one(check, device, traces.get(check.name)) for check in checks]
-    return rows
+        return [_one(check, device, traces.get(check.name)) for check in checks]
 
 
 def _missing(check: Check) -> str:

@@ -60,7 +60,9 @@ class CudaKernels(TorchFunctionMode):
         """
         one = torch.ones_like(loss)
         with self:
-            _engine_run_backward((loss,), (one,), False, False, (), allow_unreachable=True, accumulate_grad=True)
+            _engine_run_backward(
+                (loss,), (one,), False, False, (), allow_unreachable=True, accumulate_grad=True
+            )
 
     def _attention(
         self,

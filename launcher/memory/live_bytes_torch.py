@@ -11,17 +11,21 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass
 
 from launcher.memory.trace_log import Birth, TraceLog
+
+_WRAPPERS = ("DTensor", "AsyncCollectiveTensor")
 
 
 def _storages(found: Any) -> Iterator[tuple[Tensor, torch.UntypedStorage]]:
     """Each plain tensor of an operator's result with its storage."""
     if isinstance(found, Tensor):
-        if found.layout is torch.strided:
-            inner = getattr(found, "_local_tensor", found)
-            yield inner, inner.untyped_storage()
+        if is_traceable_wrapper_subclass(found):  # a wrapper's own storage is only a number
+            for name in found.__tensor_flatten__()[0]:
+                yield from _storages(getattr(found, name))
+        elif found.layout is torch.strided:
+            yield found, found.untyped_storage()
     elif isinstance(found, list | tuple):
         for each in found:
             yield from _storages(each)
@@ -71,10 +75,12 @@ class LiveBytes(TorchDispatchMode):
         self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
         """Run the operator, then note storages that were not there before."""
-        if any(each.__name__ == "DTensor" for each in types):
-            return NotImplemented  # its pieces' operators come here one by one
+        if any(each.__name__ in _WRAPPERS for each in types):
+            return NotImplemented  # their pieces' operators come here one by one
         if self._answers is not None and func is torch.ops.aten._local_scalar_dense.default:
             return self._answer(args[0])
+        if self._answers is not None and func is torch.ops._c10d_functional.wait_tensor.default:
+            return args[0]  # the fake one copies; the real one waits and hands its argument back
         found = func(*args, **(kwargs or {}))
         self.see(found, func.__name__)
         if self._workspace is not None and (needed := self._workspace(func, args)):

@@ -1,4 +1,4 @@
-"""Stands for bitsandbytes' 4-bit linear layers: packed bytes, block scales, a dequantised copy per product."""
+"""Stands for bitsandbytes' 4-bit linear layers: bytes, block scales, a whole copy per product."""
 
 from typing import Any
 

@@ -158,7 +158,9 @@ def _phase(request: TraceRequest, name: str, moments: Mapping[str, Mapping[str, 
         return None
     mark, tags = max(mine.items(), key=lambda item: sum(item[1].values()))
     terms = [
-        Term(name=tag, num_bytes=size, formula=f"traced, alive at {mark}") for tag, size in tags.items() if size
+        Term(name=tag, num_bytes=size, formula=f"traced, alive at {mark}")
+        for tag, size in tags.items()
+        if size
     ]
     if name != "load" and request.kernels == "cuda":
         size = cublas_workspace_bytes(request.compute_capability)

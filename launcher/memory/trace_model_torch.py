@@ -1,4 +1,4 @@
-"""Builds the architecture of a configuration without weights: on meta, then as tensors that hold no values."""
+"""Builds the architecture of a configuration without weights: on meta, then as tensors without values."""
 
 from collections.abc import Mapping
 from contextlib import nullcontext

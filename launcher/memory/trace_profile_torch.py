@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import torch
 import torch.distributed as dist
 from torch.profiler import ProfilerActivity, profile, record_function
 
@@ -22,6 +21,7 @@ from launcher.memory.trace_log import TraceLog
 from launcher.memory.trace_request import TraceRequest
 from launcher.memory.trace_torch import record
 
+PATIENCE_S = 0.02
 _PREFIX = "phase "
 _PHASES = {"load": ("load",), "step": ("forward", "backward"), "optimizer": ("optimizer",)} | {
     "evaluate": ("evaluate",),
@@ -47,9 +47,7 @@ def compare(request: TraceRequest, *, rank: int = 0) -> dict[str, Compared]:
     own = replace(request, kernels="cpu")
     gc.collect()  # what an earlier run left in cycles would count as freed here
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
-        log, _ = record(
-            own, fake=False, rank=rank, around=lambda name: record_function(f"{_PREFIX}{name}")
-        )
+        log, _ = record(own, fake=False, rank=rank, around=lambda name: record_function(f"{_PREFIX}{name}"))
     events: Any = profiler.profiler
     profiled = profiled_peaks(events.kineto_results)
     tracked = tracked_peaks(log)
@@ -127,7 +125,7 @@ def _be_patient() -> None:
 def _patient(plain: Callable[..., Any]) -> Callable[..., Any]:
     def collective(*arguments: Any, **named: Any) -> Any:
         work = plain(*arguments, **named)
-        time.sleep(0.005)
+        time.sleep(PATIENCE_S)
         return work
 
     return collective

@@ -11,11 +11,10 @@ from launcher.memory.setting import Setting
 
 @dataclass(frozen=True, kw_only=True)
 class TraceRequest:
-    """One rank's training run. `config` is the content of a config.json, `adapter` and `backend_options`
-    those of a recipe's sections.
+    """One rank's training run, as a recipe's sections say it; `config` is the content of a config.json.
 
     `kernels`: `cuda` counts what CUDA kernels keep, `cpu` what this machine's own do. `padded`: rows of
-    a batch have different lengths, so masks are really used. `optim` is the recipe's, or `adamw_foreach`.
+    a batch have different lengths, so masks are really used. `optim` is the recipe's.
     """
 
     config: Mapping[str, Any]
@@ -112,7 +111,7 @@ def _require_own_step(setting: Setting) -> None:
                 Problem(
                     where=f"trace, {key}",
                     what=f"{value} is not part of the step that is traced",
-                    right="full or no checkpointing, plain or chunked loss, AdamW fused or foreach, nf4 or fp4",
+                    right="full or no checkpointing, plain or chunked loss, AdamW, nf4 or fp4",
                     type="launcher plan without --trace",
                 )
             )

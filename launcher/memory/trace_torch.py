@@ -210,7 +210,9 @@ def _watch_backward(run: _Run) -> None:
         log.mark("backward/end")
 
     run.strategy.backward = backward  # type: ignore[method-assign]
-    run.module.register_forward_pre_hook(lambda *call: log.mark("forward/before") if run.module.training else None)
+    run.module.register_forward_pre_hook(
+        lambda *call: log.mark("forward/before") if run.module.training else None
+    )
 
 
 def _tag_gradients(run: _Run) -> None:

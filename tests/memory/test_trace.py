@@ -1,0 +1,151 @@
+"""A trace: two depths stand for all, terms add up, and what cannot be traced is said."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from launcher.errors import CannotTell
+from launcher.memory.breakdown import Breakdown
+from launcher.memory.trace import DepthTrace, breakdown, depths, extrapolate, trace
+from launcher.memory.trace_request import TraceRequest
+
+LLAMA: dict[str, Any] = {
+    **{"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 10, "num_attention_heads": 4},
+    **{"num_key_value_heads": 4, "intermediate_size": 128, "vocab_size": 512, "max_position_embeddings": 256},
+}
+REQUEST = TraceRequest(config=LLAMA, micro_batch=2, seq_len=64, precision="bf16")
+
+
+def _here(request: TraceRequest, wanted: tuple[int, ...]) -> Breakdown:
+    """In this process: the subprocess costs seconds of imports."""
+    from launcher.memory.trace_torch import record, summary
+
+    found = []
+    for depth in wanted:
+        log, layers = record(request, depth=depth)
+        found.append(DepthTrace(**summary(log, layers)))
+    return breakdown(request, found, 10)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"checkpointing": True},
+        {"adapter": {"method": "lora"}, "weights_dtype": "bfloat16", "checkpointing": True},
+        {"backend": "fsdp2", "num_ranks": 4},
+        {"optim": "adamw_torch", "accumulation_steps": 2},
+    ],
+    ids=["full", "checkpointing", "lora", "fsdp2", "foreach"],
+)
+def test_two_depths_give_every_phase_of_the_whole_depth(changes: dict[str, Any]) -> None:
+    request = replace(REQUEST, **changes)
+    short, whole = _here(request, (4, 6)), _here(request, (10,))
+    for ours, theirs in zip(short.phases, whole.phases, strict=True):
+        assert ours.name == theirs.name
+        assert ours.num_bytes == pytest.approx(theirs.num_bytes, rel=0.002)
+
+
+def test_full_training_holds_weights_gradients_and_two_moments() -> None:
+    found = _here(replace(REQUEST, kernels="cpu"), (10,))
+    terms = {
+        term.name: term.num_bytes for term in next(p for p in found.phases if p.name == "optimizer").terms
+    }
+    num_params = 10 * (4 * 64 * 64 + 3 * 64 * 128 + 2 * 64) + 2 * 512 * 64 + 64
+    assert terms["gradients"] == pytest.approx(4 * num_params, rel=0.01)
+    assert terms["optimizer states"] == pytest.approx(8 * num_params, rel=0.02)
+
+
+def test_foreach_adamw_has_a_temporary_of_the_size_of_the_weights() -> None:
+    def step_bytes(optim: Any) -> int:
+        found = _here(replace(REQUEST, optim=optim), (4,))
+        return next(phase.num_bytes for phase in found.phases if phase.name == "optimizer")
+
+    num_params = 4 * (4 * 64 * 64 + 3 * 64 * 128 + 2 * 64) + 2 * 512 * 64 + 64
+    assert step_bytes("adamw_torch") - step_bytes("adamw_torch_fused") == pytest.approx(
+        4 * num_params, rel=0.05
+    )
+
+
+def test_a_chunked_loss_never_holds_all_the_logits() -> None:
+    wide = replace(REQUEST, config=LLAMA | {"vocab_size": 8192})
+
+    def peak(chunk: int | None) -> int:
+        return _here(replace(wide, loss_chunk_bytes=chunk), (4,)).peak_bytes
+
+    logits_bytes = 4 * 2 * 63 * 8192
+    assert peak(None) - peak(8 * 4 * 8192) > logits_bytes
+
+
+def test_b026_evaluation_keeps_nothing_for_a_backward_pass() -> None:
+    found = {phase.name: phase.num_bytes for phase in _here(REQUEST, (10,)).phases}
+    assert found["evaluate"] < found["forward"]
+
+
+def test_b023_states_are_part_of_the_steady_state() -> None:
+    found = next(p for p in _here(REQUEST, (10,)).phases if p.name == "forward")
+    assert any(term.name == "optimizer states" for term in found.terms)
+
+
+def test_fsdp2_holds_a_share_after_loading() -> None:
+    single, sharded = _here(REQUEST, (10,)), _here(replace(REQUEST, backend="fsdp2", num_ranks=4), (10,))
+
+    def weights(found: Breakdown) -> int:
+        phase = next(p for p in found.phases if p.name == "optimizer")
+        return next(term.num_bytes for term in phase.terms if term.name == "weights")
+
+    assert weights(sharded) == pytest.approx(weights(single) / 4, rel=0.05)
+
+
+def test_packed_weights_take_half_a_byte_and_their_scales() -> None:
+    changes: dict[str, Any] = {"adapter": {"method": "lora"}, "weights_dtype": "bfloat16"}
+    plain = _here(replace(REQUEST, **changes), (10,))
+    packed = _here(replace(REQUEST, **changes, quantisation="nf4"), (10,))
+
+    def weights(found: Breakdown) -> int:
+        return next(t.num_bytes for t in found.phases[0].terms if t.name == "weights")
+
+    in_blocks = 10 * (4 * 64 * 64 + 3 * 64 * 128)
+    saved = weights(plain) - weights(packed)
+    assert saved == pytest.approx(in_blocks * (2 - 0.5 - 4 / 64), rel=0.1)
+
+
+def test_depths_follow_the_pattern_of_layers() -> None:
+    assert depths({"num_hidden_layers": 32}) == (4, 6)
+    assert depths({"n_layer": 5}) == (5,)
+    mixed = ["sliding"] * 5 + ["full"]
+    assert depths({"num_hidden_layers": 24, "layer_types": mixed * 4}) == (6, 12)
+    with pytest.raises(CannotTell):
+        depths({"hidden_size": 8})
+
+
+def test_terms_are_straight_lines_in_the_number_of_layers() -> None:
+    low = DepthTrace(layers=4, peaks={"forward/last": {"weights": 100, "batch": 8}}, reserved=0)
+    high = DepthTrace(layers=6, peaks={"forward/last": {"weights": 140, "batch": 8}, "x": {}}, reserved=0)
+    assert extrapolate((low, high), 10) == {"forward/last": {"weights": 220, "batch": 8}}
+
+
+def test_an_unknown_architecture_is_refused_with_the_reason() -> None:
+    with pytest.raises(CannotTell, match="cannot be traced"):
+        trace(TraceRequest(config={"model_type": "no-such-model", "num_hidden_layers": 2}))
+
+
+def test_a_trace_in_its_own_process() -> None:
+    found = trace(replace(REQUEST, config=LLAMA | {"num_hidden_layers": 2}))
+    assert found.method == "trace"
+    assert [phase.name for phase in found.phases] == [
+        *("load", "forward", "backward", "optimizer", "evaluate", "save")
+    ]
+    assert found.peak_bytes <= found.reserved_bytes[0] <= found.reserved_bytes[1]
+
+
+def test_starting_a_trace_imports_no_torch() -> None:
+    code = "import sys, launcher.memory.trace as t; assert 'torch' not in sys.modules, 'torch'"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_request_survives_its_own_json() -> None:
+    assert TraceRequest.from_json(REQUEST.to_json()) == REQUEST
