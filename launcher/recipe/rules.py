@@ -28,7 +28,7 @@ LABEL_METRICS = {
     "number": ("spearman", "pearson", "mse", "loss"),
 }
 # Values that ask for nothing: a resolved recipe writes them too.
-_UNSAID = (None, {}, "auto", False, "none", "completions")
+_UNSAID: tuple[object, ...] = (None, {}, "auto", False, "none", "completions")
 TEMPLATES = ("auto", "chat", "chatml", "alpaca", "plain", "none")
 
 
