@@ -194,7 +194,7 @@ def workspace_bytes(func: Any, args: Sequence[Any]) -> int:
     if func is torch.ops.aten._scaled_dot_product_flash_attention_backward.default:
         return _flash_backward(args[1], args[2])
     if func is torch.ops.aten._scaled_dot_product_efficient_attention_backward.default:
-        query = args[1]
+        query: Tensor = args[1]
         sums = 4 * math.prod(query.shape[:3])
         return sums + (4 * query.numel() if query.dtype in _HALF else 0)
     return 0

@@ -45,7 +45,7 @@ class LiveBytes(TorchDispatchMode):
         workspace: Callable[[Any, Sequence[Any]], int] | None = None,
     ) -> None:
         """`workspace(operator, arguments)`: bytes that its kernel needs while it runs."""
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.log = TraceLog()
         self._workspace = workspace
         self._answers = answers
@@ -62,13 +62,13 @@ class LiveBytes(TorchDispatchMode):
                 tracker.log.resize(known[0], size)
             return done
 
-        torch.UntypedStorage.resize_ = resize_  # type: ignore[method-assign]
-        super().__enter__()
+        torch.UntypedStorage.resize_ = resize_  # type: ignore[method-assign,assignment]
+        super().__enter__()  # type: ignore[no-untyped-call]
         return self
 
     def __exit__(self, *error: Any) -> None:
         """Stop watching."""
-        super().__exit__(*error)
+        super().__exit__(*error)  # type: ignore[no-untyped-call]
         torch.UntypedStorage.resize_ = self._resize  # type: ignore[method-assign]
 
     def __torch_dispatch__(

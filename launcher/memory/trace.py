@@ -23,6 +23,9 @@ from launcher.memory.trace_request import TraceRequest
 from launcher.memory.trace_segments import OWN_ROUNDING
 
 TIMEOUT_S = 300.0
+# DeepSpeed's engine reads values on the host to decide what to do next; offloading backends keep part of
+# their tensors in main memory, which a trace on CPU tensors cannot tell from the card's.
+TRACED_BACKENDS = ("single_gpu", "multi_gpu", "fsdp2")
 _LAYER_KEYS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers")
 _PACKAGE_PARENT = Path(__file__).resolve().parents[2]
 
@@ -38,6 +41,8 @@ class DepthTrace:
 
 def trace(request: TraceRequest, *, timeout_s: float = TIMEOUT_S) -> Breakdown:
     """Memory of one rank, by phases. Raises CannotTell where the architecture cannot be traced."""
+    if request.backend not in TRACED_BACKENDS:
+        raise _not_traced(request.backend)
     layers = num_layers(request.config)
     found = run(request, depths(request.config), timeout_s=timeout_s)
     return breakdown(request, found, layers)
@@ -113,6 +118,17 @@ def _refused(why: str) -> CannotTell:
             what=f"this model cannot be traced: {why}",
             right="torch and transformers with this architecture",
             type="launcher plan without --trace, where the architecture is in the catalogue",
+        )
+    )
+
+
+def _not_traced(backend: str) -> CannotTell:
+    return CannotTell(
+        Problem(
+            where="memory trace",
+            what=f"{backend} is not traced: its buffers are in the closed form only",
+            right=f"one of {', '.join(TRACED_BACKENDS)}",
+            type="launcher plan without --trace",
         )
     )
 

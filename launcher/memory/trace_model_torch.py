@@ -45,7 +45,7 @@ def build_module(
     module = TrainModule(model, task=request.task, precision=precision, chunk_bytes=request.loss_chunk_bytes)
     if fake:
         # Already in place; torch 2.13 cannot swap fake parameters (they carry weak references).
-        module.to = lambda *place, **how: module  # type: ignore[method-assign,assignment,return-value]
+        module.to = lambda *place, **how: module  # type: ignore[method-assign]
     return module, int(config.num_hidden_layers)
 
 

@@ -32,17 +32,18 @@ def fake_world(request: TraceRequest) -> Iterator[None]:
 @contextmanager
 def _real_meshes() -> Iterator[None]:
     """A mesh of ranks is arithmetic on a small tensor of numbers: it needs its values."""
-    plain = fsdp_torch.init_device_mesh
+    place: Any = fsdp_torch
+    plain = place.init_device_mesh
 
     def make(*arguments: Any, **named: Any) -> Any:
         with _disable_current_modes():
             return plain(*arguments, **named)
 
-    fsdp_torch.init_device_mesh = make
+    place.init_device_mesh = make
     try:
         yield
     finally:
-        fsdp_torch.init_device_mesh = plain
+        place.init_device_mesh = plain
 
 
 @contextmanager

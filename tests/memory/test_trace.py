@@ -133,6 +133,12 @@ def test_an_unknown_architecture_is_refused_with_the_reason() -> None:
         trace(TraceRequest(config={"model_type": "no-such-model", "num_hidden_layers": 2}))
 
 
+@pytest.mark.parametrize("backend", ["zero2", "fsdp2_offload", "model_parallel"])
+def test_what_is_not_traced_is_said(backend: str) -> None:
+    with pytest.raises(CannotTell, match="not traced"):
+        trace(replace(REQUEST, backend=backend, num_ranks=2))
+
+
 def test_a_trace_in_its_own_process() -> None:
     found = trace(replace(REQUEST, config=LLAMA | {"num_hidden_layers": 2}))
     assert found.method == "trace"
