@@ -218,3 +218,37 @@ def test_prompt_and_completion_may_be_put_into_the_chat_template(chat_tokenizer)
     assert text_of(store, chat_tokenizer) == (
         "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\nhello<|im_end|>"
     )
+
+
+STYLES = {
+    "brackets": (
+        "{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}[INST] {{ m.content }} [/INST]"
+        "{% else %} {{ m.content }} {{ eos_token }}{% endif %}{% endfor %}",
+        " b </s> d </s>",
+    ),
+    "headers": (
+        "{{ bos_token }}{% for m in messages %}<|head|>{{ m.role }}<|/head|>\n\n{{ m.content | trim }}<|eot|>"
+        "{% endfor %}{% if add_generation_prompt %}<|head|>assistant<|/head|>\n\n{% endif %}",
+        "b<|eot|>d<|eot|></s>",
+    ),
+    "renamed": (
+        "{{ bos_token }}{% for m in messages %}<turn>{{ 'model' if m.role == 'assistant' else m.role }}\n"
+        "{{ m.content }}</turn>\n{% endfor %}{% if add_generation_prompt %}<turn>model\n{% endif %}",
+        "b</turn>d</turn></s>",
+    ),
+}
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_styles_of_templates_are_all_understood(style):
+    tokenizer = byte_tokenizer(begin=True)
+    tokenizer.chat_template, expected = STYLES[style]
+    store = store_of(examples_of(talk("a", "b", "c", "d")), tokenizer)
+    assert learned(store, tokenizer) == expected
+    assert store.input_ids[0] == tokenizer.bos_token_id
+    assert store.input_ids[-1] == tokenizer.eos_token_id and store.trained[-1]
+    asked = [{"role": "user", "content": "a"}]
+    prompt = tokenizer.apply_chat_template(
+        asked, tokenize=True, add_generation_prompt=True, return_dict=False
+    )
+    assert store.input_ids[: len(prompt)].tolist() == prompt and not store.trained[: len(prompt)].any()
