@@ -102,11 +102,16 @@ def read(row: Row) -> Reading:
         optimizer_in_backward=_has(row.get("optimizer") or "", r"(fused|step)?.*in (the )?backward"),
         offload_activations=_has(row.get("offload") or "", r"activation"),
         context_bytes=_context(row),
+        cublas_workspace_bytes=33_554_432 if _has(row.get("gpu") or "", HOPPER) else 8_519_680,
         reduce_bucket_elements=_bucket(row),
         prefetch_bucket_elements=50_000_000,
     )
     setting = _adjust(setting, row, assumed)
     return Reading(setting=setting, figures=figures_of(row), assumed=tuple(assumed))
+
+
+# Compute capability 9.0 or newer by name.
+HOPPER = r"\bG?H[12]00|\bH20\b|\bG?B[12]00|RTX ?50|\b50[789]0\b|RTX PRO 6000"
 
 
 def _adjust(setting: Setting, row: Row, assumed: list[str]) -> Setting:
@@ -124,7 +129,11 @@ def _adjust(setting: Setting, row: Row, assumed: list[str]) -> Setting:
     if setting.attention == "flash" and _has(family, r"mistral|mixtral") and not _is_recent(row):
         changes["repeats_kv"] = True  # repeat_kv before flash attention until transformers 4.48
     if setting.attention == "sdpa":
-        changes["repeats_kv"] = True
+        # transformers 5: grouped heads go to the kernel as they are, where no mask is used and it takes them
+        is_grouped = _transformers(row) >= (5, 0) and not _has(row.get("gpu") or "", r"T4|V100|2080|Titan")
+        changes["repeats_kv"] = setting.variable_length or not is_grouped
+    if _has(_text(row, "source", "notes"), r"\blauncher\b|gpu.check"):
+        changes |= {"output_held": False, "reentrant": False, "ddp_bucket_view": True}  # this project's step
     if setting.sharding_kind == "fsdp1" and setting.kbit_upcast:
         changes["kbit_upcast"] = False
         assumed.append("FSDP's mixed precision casts what kbit preparation made fp32")
@@ -151,8 +160,13 @@ def _adjust(setting: Setting, row: Row, assumed: list[str]) -> Setting:
 
 
 def _is_recent(row: Row) -> bool:
-    match = re.search(r"transformers\D{0,3}(\d+)\.(\d+)", _text(row, "commit_or_date", "notes"))
-    return bool(match) and (int(match.group(1)), int(match.group(2))) >= (4, 48)
+    return _transformers(row) >= (4, 48)
+
+
+def _transformers(row: Row) -> tuple[int, int]:
+    """The version that the row names; (0, 0) where it names none."""
+    match = re.search(r"transformers\D{0,3}(\d+)\.(\d+)", _text(row, "commit_or_date", "notes", "source"))
+    return (int(match.group(1)), int(match.group(2))) if match else (0, 0)
 
 
 def _is_accelerate_fsdp(setting: Setting, row: Row) -> bool:
@@ -562,6 +576,8 @@ def _optimizer(row: Row, assumed: list[str]) -> Any:
         return "adamw_foreach"
     if _has(text, r"fused") and not in_backward or _has(_text(row, "source"), r"torchtune"):
         return "adamw_fused"  # torchtune's recipes set fused=True
+    if _transformers(row) >= (5, 0) and not _has(text, r"torch adamw|adamw_torch\b"):
+        return "adamw_fused"  # its default with torch 2.8 or newer
     if _has(text, r"loop|for-loop|hf adamw|adamw_hf") or _year(row) < 2023:
         return "adamw_loop"  # torch 2.0 (March 2023) made foreach the default
     if not _has(text, r"adam"):

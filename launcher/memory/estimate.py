@@ -54,7 +54,7 @@ def estimate(setting: Setting, *, usable_bytes: int | None = None) -> Breakdown:
     sizes = sizes_of(setting)
     parts = _parts(setting, sizes)
     weights = weight_terms(setting, sizes)
-    held = [*weights, *_workspaces(), *state_terms(setting, sizes)]
+    held = [*weights, *_workspaces(setting), *state_terms(setting, sizes)]
     forward = _forward(parts)
     phases = (
         Phase(name="load", terms=tuple(load_terms(setting, sizes) or weights)),
@@ -109,13 +109,14 @@ def _with_ranges(parts: _Parts, phases: tuple[Phase, ...], usable_bytes: int | N
     )
 
 
-def _workspaces() -> Terms:
+def _workspaces(setting: Setting) -> Terms:
     """A workspace of cuBLAS for each thread that calls it: the forward's and the backward's.
 
     torch/aten/src/ATen/cuda/CublasHandlePool.cpp: 4096 x 2 + 16 x 8 KiB = 8,519,680 bytes each (32 MiB from
     compute capability 9.0). Measured: full bf16 training 17 MB above 10P, whatever the model.
     """
-    return [Term(name="cuBLAS workspaces", num_bytes=2 * 8_519_680, formula="2 x 8,519,680")]
+    each = setting.cublas_workspace_bytes
+    return [Term(name="cuBLAS workspaces", num_bytes=2 * each, formula=f"2 x {each:,}")]
 
 
 def _term(name: str, num_bytes: float, formula: str) -> Terms:

@@ -49,7 +49,8 @@ class Setting:
     key and value are copied to every query head; `reentrant`: the older checkpointing;
     `optimizer_in_backward`: a gradient is used up as it comes; `gradients_kept`: they stay between steps;
     `adapters_apart`: FSDP1 wraps adapters on their own; `gathered_dtype`: the type that FSDP gathers in
-    driver and its libraries (0: the default of `reserved`).
+    driver and its libraries (0: the default of `reserved`). `cublas_workspace_bytes`: of one thread
+    (33,554,432 from compute capability 9.0).
     """
 
     shape: ModelShape
@@ -97,3 +98,4 @@ class Setting:
     adapters_apart: bool = True
     gathered_dtype: Literal["", "float32", "bfloat16", "float16"] = ""
     context_bytes: int = 0
+    cublas_workspace_bytes: int = 8_519_680
