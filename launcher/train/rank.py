@@ -98,7 +98,7 @@ def _run(arguments: RunArguments, starter: Starter, started: Started, machine: M
     job = build_job(recipe, plan, place.folder, world, started.ds_config)
     # Only now, when everything is there and fits, does the run leave a trace.
     world.agreed(lambda: _take(place, started, job.plan, machine, starter) if world.is_first else None)
-    _train(job, place.checkpoint, machine)
+    _train(job, place.checkpoint, machine, started.loaded.name)
 
 
 def _take(place: Claim, started: Started, plan: Plan, machine: Machine, starter: Starter) -> None:
@@ -168,7 +168,7 @@ def _introduce(started: Started, plan: Plan, method: str) -> None:
     print("\n".join(lines), file=sys.stderr, flush=True)
 
 
-def _train(job: Job, checkpoint: Path | None, machine: Machine) -> None:
+def _train(job: Job, checkpoint: Path | None, machine: Machine, recipe_name: str) -> None:
     callbacks = make_callbacks(job)
     if checkpoint is not None:
         load(job, checkpoint)
@@ -188,7 +188,7 @@ def _train(job: Job, checkpoint: Path | None, machine: Machine) -> None:
         _watch_first_steps(job, callbacks)
         started = time.perf_counter()
         train(job, callbacks)
-        _finish(job, callbacks, time.perf_counter() - started, machine)
+        _finish(job, callbacks, time.perf_counter() - started, machine, recipe_name)
     finally:
         job.metrics.close()
         job.strategy.close()
@@ -209,7 +209,7 @@ def _watch_first_steps(job: Job, callbacks: list[Any]) -> None:
             callback.start(job)
 
 
-def _finish(job: Job, callbacks: list[Any], seconds: float, machine: Machine) -> None:
+def _finish(job: Job, callbacks: list[Any], seconds: float, machine: Machine, recipe_name: str) -> None:
     """Best weights if asked for, the model folder, the summary, and what to type next."""
     evaluate = next(callback for callback in callbacks if isinstance(callback, Evaluate))
     best = job.progress.best_step
@@ -221,7 +221,14 @@ def _finish(job: Job, callbacks: list[Any], seconds: float, machine: Machine) ->
     _export(job)
     job.world.barrier()
     if job.world.is_first:
-        found = summary(job, machine, quality=evaluate.last, seconds=seconds, measured=job.measure.result())
+        found = summary(
+            job,
+            machine,
+            recipe_name=recipe_name,
+            quality=evaluate.last,
+            seconds=seconds,
+            measured=job.measure.result(),
+        )
         write_file(job.folder / SUMMARY, json_text(found))
     job.say(
         f"trained {job.progress.step} steps in {format_seconds(seconds)}; model in {job.folder / 'final'}"

@@ -13,7 +13,13 @@ from launcher.train.job import Job
 
 
 def summary(
-    job: Job, machine: Machine, *, quality: Mapping[str, float], seconds: float, measured: Mapping[str, Any]
+    job: Job,
+    machine: Machine,
+    *,
+    recipe_name: str,
+    quality: Mapping[str, float],
+    seconds: float,
+    measured: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Everything that is kept of a finished run, in plain types. `measured` is the memory of this rank."""
     progress = job.progress
@@ -28,7 +34,7 @@ def summary(
         "tokens_per_s": round(progress.tokens / rate, 1),
         "quality": dict(quality),
         "best": {"metric": progress.best_metric, "step": progress.best_step},
-        "plan": _plan(job, machine),
+        "plan": _plan(job, machine, recipe_name),
         "memory": {"predicted": _memory(predicted, why_not), "measured": dict(measured)},
         "throughput": {
             "samples_per_s": round(progress.rows / rate, 2),
@@ -38,11 +44,11 @@ def summary(
     }
 
 
-def _plan(job: Job, machine: Machine) -> dict[str, Any]:
+def _plan(job: Job, machine: Machine, recipe_name: str) -> dict[str, Any]:
     """What tells one kind of run from another when they are compared."""
     plan = job.plan
     return {
-        "recipe_name": plan.recipe_name,
+        "recipe_name": recipe_name,
         "backend": plan.backend,
         "method": job.recipe.adapter.method,
         "device": plan.device,

@@ -12,8 +12,8 @@ from tests.train.conftest import WriteRecipe
 
 
 def finished(recipe: Path, backend: str, **variables: str) -> dict[str, Any]:
-    trained([*starter(backend), "--recipe", str(recipe)], **variables)
-    found: dict[str, Any] = json.loads((recipe.parent / "runs" / "job" / "summary.json").read_text())
+    trained([*starter(backend), "--recipe", str(recipe), "--name", "first"], **variables)
+    found: dict[str, Any] = json.loads((recipe.parent / "runs" / "first" / "summary.json").read_text())
     return found
 
 
@@ -33,7 +33,7 @@ def test_a_run_keeps_prediction_and_measurement_and_the_next_plan_shows_them(
     assert found["plan"]["micro_batch_size"] * found["plan"]["accumulation_steps"] == 12
     assert main(["plan", str(recipe)]) == 0
     said = capsys.readouterr().out
-    assert f"record    {recipe.parent / 'runs' / 'job'}: single_gpu x 1" in said and "predicted" in said
+    assert f"record    {recipe.parent / 'runs' / 'first'}: single_gpu x 1" in said and "predicted" in said
 
 
 def test_a_model_that_cannot_be_estimated_is_trained_and_says_why(
