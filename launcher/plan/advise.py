@@ -13,6 +13,7 @@ from launcher.errors import DoesNotFit, LauncherError, Problem
 from launcher.facts import Machine
 from launcher.hardware import catalog
 from launcher.hardware.catalog import Gpu
+from launcher.memory.host import host_memory
 from launcher.models.config_file import find_config
 from launcher.models.options import ModelOptions
 from launcher.models.read_shape import require_dense, shape_of
@@ -229,7 +230,11 @@ def _choices(
 
 def _backend_why(best: Judged, situation: Situation) -> str:
     if BACKEND in best.candidate.changes:
-        return "the fastest that fits: states or weights are divided or kept in host memory"
+        held = format_bytes(sum(term.num_bytes for term in host_memory(best.candidate.setting)))
+        facts = best.candidate.setting.sharding
+        leaves = facts.offload_optimizer or facts.offload_parameters
+        where = "kept in host memory" if leaves else "divided over the cards"
+        return f"the fastest that fits: states are {where}; host memory needed: {held}"
     return "one process" if situation.gpus == 1 else "everything fits on each card: only gradients travel"
 
 
