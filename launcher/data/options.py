@@ -99,7 +99,9 @@ class DataOptions(Options):
     window_stride: int | None = Field(
         None, ge=1, description="Tokens from one window's start to the next; half a window where absent."
     )
-    context: ContextOptions = ContextOptions.model_validate({})
+    context: ContextOptions = Field(
+        ContextOptions.model_validate({}), description="What stands in front of an utterance of a dialogue."
+    )
     packing: bool = Field(False, description="Several rows in one, unseen by one another (causal LM).")
     max_train_rows: int | None = Field(None, ge=1, description="Train on this many rows only, drawn by seed.")
     max_eval_rows: int | None = Field(
