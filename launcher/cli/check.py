@@ -20,9 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "recipes", nargs="*", metavar="NAME|FILE|KEY=VALUE", help="recipes and settings; default: all shipped"
     )
     parser.add_argument("--json", action="store_true", help="one JSON list on standard output")
-    parser.add_argument(
-        "--ds", metavar="FILE", help="one's own DeepSpeed JSON, held against the recipes"
-    )
+    parser.add_argument("--ds", metavar="FILE", help="one's own DeepSpeed JSON, held against the recipes")
     parser.add_argument("--config_file", metavar="FILE", help="one's own Accelerate YAML, likewise")
     parser.add_argument("--gpus", type=int, default=None, help="processes that the files are meant for")
 

@@ -30,7 +30,9 @@ def test_a_file_that_is_there_is_good(write: Any, tmp_path: Path) -> None:
     assert check(str(write())).problems == ()
 
 
-@pytest.mark.parametrize(("name", "words"), [("rows.xlsx", "no known format"), ("folder", "holds no data file")])
+@pytest.mark.parametrize(
+    ("name", "words"), [("rows.xlsx", "no known format"), ("folder", "holds no data file")]
+)
 def test_what_is_no_data_file_is_told(write: Any, tmp_path: Path, name: str, words: str) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "rows.xlsx").touch()
