@@ -142,13 +142,25 @@ def _split(setting: Setting, kind: str) -> tuple[list[LinearShape], list[LinearS
     return found[:-1], found[-1:]
 
 
+def _is_eager(setting: Setting, sizes: Sizes) -> bool:
+    """Whether the probabilities are there: eager attention, or sdpa's plain formula.
+
+    sdpa falls back to it in fp32 with grouped heads as they come, where no mask has them repeated
+    (torch 2.13, aten/native/transformers: neither flash nor the memory-efficient kernel takes them).
+    """
+    is_grouped = setting.shape.num_kv_heads < setting.shape.num_heads and not setting.repeats_kv
+    return setting.attention == "eager" or (
+        setting.attention == "sdpa" and sizes.compute_bytes == 4 and is_grouped
+    )
+
+
 def _attention(setting: Setting, sizes: Sizes) -> tuple[Line, ...]:
     shape, c = setting.shape, sizes.compute_bytes
     into, out = _split(setting, "attention")
     query = shape.num_heads * shape.head_dim
-    repeated = setting.repeats_kv or setting.attention == "eager"
+    repeated = setting.repeats_kv or _is_eager(setting, sizes)
     pair = query if repeated else shape.num_kv_heads * shape.head_dim
-    width = sizes.activation_bytes if setting.attention != "eager" else c
+    width = sizes.activation_bytes if not _is_eager(setting, sizes) else c
     after = _input_bytes(setting, sizes, out, is_saved=True, is_cast=False) if out else 0
     lines = [
         Line(
@@ -161,12 +173,12 @@ def _attention(setting: Setting, sizes: Sizes) -> tuple[Line, ...]:
             name="attention output", per_token=c * query + after, formula="c a d, and the projection's copy"
         ),
     ]
-    if len(into) == 1 and shape.positions == "rope" and setting.attention != "eager":
+    if len(into) == 1 and shape.positions == "rope" and not _is_eager(setting, sizes):
         held = width * (query + shape.num_kv_heads * shape.head_dim)
         lines.append(
             Line(name="unrotated query, key", per_token=held, formula="c (a + k) d: value is a view")
         )
-    if setting.attention == "eager":
+    if _is_eager(setting, sizes):
         lines.append(_probabilities(setting, sizes))
     else:
         if setting.attention == "sdpa" and setting.variable_length:
@@ -215,7 +227,7 @@ def _attention_backward(setting: Setting, sizes: Sizes) -> tuple[Line, ...]:
     """
     shape, c = setting.shape, sizes.compute_bytes
     query, pair = shape.num_heads * shape.head_dim, shape.num_kv_heads * shape.head_dim
-    if setting.attention != "eager":
+    if not _is_eager(setting, sizes):
         # gradients of output, q, k, v; flash accumulates q's in fp32 (flash_bwd: dq_accum)
         extra = c * (2 * query + 2 * pair) + 4 * query
         return (Line(name="attention gradients", per_token=extra, formula="c (2a + 2k) d + 4 a d"),)

@@ -136,7 +136,9 @@ def _kept_gradients(setting: Setting, sizes: Sizes) -> Terms:
     DDP builds its buckets at the start; gradients that are views of them exist from then on.
     """
     in_buckets = setting.sharding_kind == "none" and setting.num_ranks > 1 and setting.ddp_bucket_view
-    if setting.accumulation_steps > 1 or setting.gradients_kept or in_buckets:
+    # ZeRO-3 allocates its gradients' partition at the start (stage3.py: grad_partitions_flat_buffer).
+    is_allocated = in_buckets or setting.sharding_kind == "zero3"
+    if setting.accumulation_steps > 1 or setting.gradients_kept or is_allocated:
         return _gradients(setting, sizes)
     return []
 
@@ -229,6 +231,11 @@ def _at_the_end(parts: _Parts) -> Terms:
     return _term("last block's outputs", width * setting.shape.hidden_size * sizes.tokens, "(3 r + 2 c) h T")
 
 
+def _lasting(parts: _Parts) -> Terms:
+    """DDP's and ZeRO-3's buckets are always there; ZeRO-1/2 make their own for each backward pass."""
+    return [] if parts.setting.sharding_kind in ("zero1", "zero2") else parts.exchange
+
+
 def _forward(parts: _Parts) -> Terms:
     """The end of the forward pass: everything saved, and the loss."""
     layers = parts.setting.shape.num_layers
@@ -241,7 +248,7 @@ def _forward(parts: _Parts) -> Terms:
         *parts.loss,
         *parts.casts,
         *parts.while_computing,
-        *parts.exchange,
+        *_lasting(parts),
     ]
 
 
@@ -252,7 +259,8 @@ def _backward(parts: _Parts, forward: Terms) -> Terms:
     """
     layers = parts.setting.shape.num_layers
     is_free = parts.setting.checkpointing != "none"
-    at_loss = [term for term in forward if not (is_free and term in parts.casts)]
+    made = [] if _lasting(parts) else parts.exchange
+    at_loss = [*made, *(term for term in forward if not (is_free and term in parts.casts))]
     at_last = _backward_at(parts, behind=layers - 1, done=0)
     at_first = _backward_at(parts, behind=0, done=layers)
     return max((at_loss, at_last, at_first, _root_backward(parts)), key=_total)
@@ -298,7 +306,7 @@ def _root_backward(parts: _Parts) -> Terms:
 
 def _optimizer(parts: _Parts) -> Terms:
     setting, sizes = parts.setting, parts.sizes
-    return [*_gradients(setting, sizes), *step_terms(setting, sizes), *parts.exchange]
+    return [*_gradients(setting, sizes), *step_terms(setting, sizes), *_lasting(parts)]
 
 
 def _evaluate(parts: _Parts) -> Terms:

@@ -29,6 +29,8 @@ def gathered_terms(setting: Setting, sizes: Sizes, phase: str) -> list[Term]:
         return []
     block, root = unit_bytes(setting, sizes)
     if setting.sharding_kind == "zero3":
+        if setting.num_ranks == 1:
+            return []
         width = sizes.weight_bytes
         ahead = min(setting.prefetch_bucket_elements, sizes.block) * width
         largest = max(setting.shape.word_embedding_params * width, block)

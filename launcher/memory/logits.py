@@ -133,5 +133,5 @@ def evaluation_terms(setting: Setting, sizes: Sizes) -> list[Term]:
         terms = [_term("evaluation logits", wide * vocabulary * rows, f"{wide} V x chunk")]
         # The chunked loss computes its gradients wherever its inputs train, in an evaluation too.
         return [*terms, *(term for term in _chunked(setting, sizes) if term.name == "head gradient")]
-    width = 8 + 2 * logit_bytes(setting, sizes)
+    width = 12
     return [_term("evaluation logits", width * vocabulary * rows, f"{width} V T")]
