@@ -116,3 +116,18 @@ def test_b004_bf16_on_an_older_card_says_what_will_happen(write: Any, gpu: str) 
 
 def test_the_templates_are_those_that_the_data_part_has() -> None:
     assert ("auto", *templates.NAMES) == TEMPLATES
+
+
+def test_packed_weights_are_not_trained(write: Any, refuse: Any) -> None:
+    (problem,) = refuse(write(), "load_in_4bit=true").problems
+    assert "packed" in problem.what and problem.type == "adapter: lora"
+
+
+def test_b007_packed_weights_and_divided_weights_are_refused_with_what_works(write: Any, refuse: Any) -> None:
+    (problem,) = refuse(write(), "load_in_4bit=true", "adapter=lora", "backend=zero3").problems
+    assert "quantised weights does not run on zero3" in problem.what and problem.type == "backend: zero2"
+
+
+def test_b018_a_prefix_keeps_its_cache(write: Any, refuse: Any) -> None:
+    (problem,) = refuse(write("adapter: prefix\ntraining: {activation_checkpointing: true}\n")).problems
+    assert "key-value cache" in problem.what and "p_tuning" in problem.type

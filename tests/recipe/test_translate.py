@@ -65,9 +65,7 @@ def test_base_model_and_dataset_fill_the_required_keys(write: Any) -> None:
 
 
 def test_what_says_nothing_is_left_out_with_a_notice(write: Any) -> None:
-    loaded = load_recipe(
-        str(write("bf16: false\nload_in_4bit: false\ndo_train: true\neval_strategy: steps\n"))
-    )
+    loaded = load_recipe(str(write("bf16: false\ndo_eval: true\ndo_train: true\neval_strategy: steps\n")))
     assert loaded.recipe.training.precision == "auto"
     assert len([notice for notice in loaded.notices if "left out" in notice]) == 4
 
@@ -107,7 +105,7 @@ def test_accumulation_is_refused_with_the_batch_that_it_makes(write: Any, refuse
 
 
 @pytest.mark.parametrize(
-    "name", ["batch_size: 8", "deepspeed: ds.json", "fsdp: full_shard", "load_in_4bit: true"]
+    "name", ["batch_size: 8", "deepspeed: ds.json", "fsdp: full_shard", "quantization_bit: 4"]
 )
 def test_names_that_cannot_be_taken_are_refused_with_the_way_out(write: Any, refuse: Any, name: str) -> None:
     (problem,) = refuse(write(f"{name}\n")).problems
