@@ -132,7 +132,7 @@ class _Windows(Dataset[Window]):
         self.max_tokens = max_tokens
         self.store, self.order, self.settings, self.rank = store, order, settings, rank
         self.padding = (pad_token_id, pad_to_multiple_of)
-        self.lengths = store.lengths
+        self.lengths = order.lengths  # of the same store: not a second copy
 
     def __getitem__(self, step: int) -> Window:
         rows = self.order.window(step)
