@@ -33,9 +33,16 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, rows: int
+        ctx: Any,
+        hidden: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        targets: Tensor,
+        rows: int,
+        learns: bool,
     ) -> Tensor:
-        wanted = ctx.needs_input_grad
+        # `needs_input_grad` looks at the inputs alone: it is true in an evaluation as well.
+        wanted = [learns and needed for needed in ctx.needs_input_grad]
         matrix = weight.to(hidden.dtype)
         loss = torch.zeros((), dtype=torch.float32, device=hidden.device)
         grad_hidden = torch.zeros_like(hidden) if wanted[0] else None
@@ -77,6 +84,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
             None if bias is None else (bias * scale).to(bias_dtype),
             None,
             None,
+            None,
         )
 
 
@@ -92,5 +100,8 @@ def chunked_cross_entropy(hidden: Tensor, head: nn.Linear, labels: Tensor, max_b
     if torch.is_autocast_enabled(flat.device.type):
         flat = flat.to(torch.get_autocast_dtype(flat.device.type))
     with torch.autocast(flat.device.type, enabled=False):
-        loss: Tensor = _ChunkedCrossEntropy.apply(flat, head.weight, head.bias, targets, rows)  # type: ignore[no-untyped-call]
+        learns = torch.is_grad_enabled()
+        loss: Tensor = _ChunkedCrossEntropy.apply(  # type: ignore[no-untyped-call]
+            flat, head.weight, head.bias, targets, rows, learns
+        )
         return loss

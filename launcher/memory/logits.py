@@ -130,8 +130,6 @@ def evaluation_terms(setting: Setting, sizes: Sizes) -> list[Term]:
     if setting.loss in ("chunked", "linear_fused"):
         rows = min(rows, setting.loss_chunk_tokens or max(1, rows * setting.shape.hidden_size // vocabulary))
         wide = 4 + sizes.compute_bytes
-        terms = [_term("evaluation logits", wide * vocabulary * rows, f"{wide} V x chunk")]
-        # The chunked loss computes its gradients wherever its inputs train, in an evaluation too.
-        return [*terms, *(term for term in _chunked(setting, sizes) if term.name == "head gradient")]
+        return [_term("evaluation logits", wide * vocabulary * rows, f"{wide} V x chunk")]
     width = 12
     return [_term("evaluation logits", width * vocabulary * rows, f"{width} V T")]

@@ -1,5 +1,7 @@
 """The chunked loss against the plain one: value, gradients, memory, precision."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -93,3 +95,20 @@ def test_half_precision_stays_close_under_autocast(dtype: torch.dtype) -> None:
 def test_one_row_fits_whatever_the_limit() -> None:
     assert chunk_rows(250_880, 1) == 1
     assert chunk_rows(1000, 8000) == 2
+
+
+def test_an_evaluation_computes_no_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[tuple[int, ...]] = []
+    original = torch.zeros_like
+
+    def counted(tensor: Any, **more: Any) -> Any:
+        made.append(tuple(tensor.shape))
+        return original(tensor, **more)
+
+    monkeypatch.setattr(torch, "zeros_like", counted)
+    head = nn.Linear(8, 32, bias=False)
+    hidden, labels = torch.randn(2, 5, 8), torch.randint(0, 32, (2, 5))
+    with torch.no_grad():
+        alone = chunked_cross_entropy(hidden, head, labels, 256)
+    assert made == []
+    assert torch.equal(chunked_cross_entropy(hidden, head, labels, 256), alone) and (32, 8) in made
