@@ -48,7 +48,7 @@ class LiveBytes(TorchDispatchMode):
         super().__init__()  # type: ignore[no-untyped-call]
         self.log = TraceLog()
         self._workspace = workspace
-        self._answers = answers
+        self.answers = None if answers is None else dict(answers)
         self._known: dict[int, tuple[int, Any]] = {}
         self._resize: Callable[..., Any] = torch.UntypedStorage.resize_
 
@@ -77,9 +77,9 @@ class LiveBytes(TorchDispatchMode):
         """Run the operator, then note storages that were not there before."""
         if any(each.__name__ in _WRAPPERS for each in types):
             return NotImplemented  # their pieces' operators come here one by one
-        if self._answers is not None and func is torch.ops.aten._local_scalar_dense.default:
+        if self.answers is not None and func is torch.ops.aten._local_scalar_dense.default:
             return self._answer(args[0])
-        if self._answers is not None and func is torch.ops._c10d_functional.wait_tensor.default:
+        if self.answers is not None and func is torch.ops._c10d_functional.wait_tensor.default:
             return args[0]  # the fake one copies; the real one waits and hands its argument back
         found = func(*args, **(kwargs or {}))
         self.see(found, func.__name__)
@@ -88,10 +88,10 @@ class LiveBytes(TorchDispatchMode):
         return found
 
     def _answer(self, tensor: Tensor) -> bool | int | float:
-        assert self._answers is not None
+        assert self.answers is not None
         if tensor.dtype is torch.bool:
-            return self._answers["bool"]
-        return type(0.0 if tensor.is_floating_point() else 0)(self._answers["float"])
+            return self.answers["bool"]
+        return type(0.0 if tensor.is_floating_point() else 0)(self.answers["float"])
 
     def see(self, found: Any, origin: str) -> None:
         """Note the storages of `found` that are new; `origin` names what made them."""

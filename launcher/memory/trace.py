@@ -25,7 +25,7 @@ from launcher.memory.trace_segments import OWN_ROUNDING
 TIMEOUT_S = 300.0
 # DeepSpeed's engine reads values on the host to decide what to do next; offloading backends keep part of
 # their tensors in main memory, which a trace on CPU tensors cannot tell from the card's.
-TRACED_BACKENDS = ("single_gpu", "multi_gpu", "fsdp2")
+TRACED_BACKENDS = ("single_gpu", "fsdp2")
 _LAYER_KEYS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers")
 _PACKAGE_PARENT = Path(__file__).resolve().parents[2]
 

@@ -25,7 +25,7 @@ from launcher.memory.trace_log import TraceLog
 from launcher.memory.trace_marks_torch import mark_blocks
 from launcher.memory.trace_model_torch import build_module
 from launcher.memory.trace_request import TraceRequest
-from launcher.memory.trace_world_torch import fake_world
+from launcher.memory.trace_world_torch import fake_world, hand_buckets_back
 from launcher.optim.build_torch import build_optimizer, parameter_groups
 from launcher.precision_torch import LossScale, StepPrecision
 from launcher.registry import load_attribute
@@ -65,7 +65,7 @@ def record(
     around = around or (lambda name: nullcontext())
     tracker = LiveBytes(
         answers={"bool": not request.padded, "float": 0.0} if fake else None,
-        workspace=workspace_bytes if request.kernels == "cuda" else None,
+        workspace=workspace_bytes if request.kernels == "cuda" and fake else None,
     )
     place = torch.device(device)
     with ExitStack() as modes:
@@ -74,7 +74,7 @@ def record(
             modes.enter_context(FakeTensorMode(allow_non_fake_inputs=True))
         if place.type == "cpu":
             modes.enter_context(tracker)
-        if request.kernels == "cuda" and place.type == "cpu":
+        if request.kernels == "cuda" and fake:  # without values only: these kernels run on no CPU
             modes.enter_context(CudaKernels(compute_capability=request.compute_capability))
         run, depth = _load(request, tracker, around, place, depth=depth, fake=fake, rank=rank)
         _train(run)
@@ -101,6 +101,8 @@ def _load(
         _tag_weights(tracker, module)
         strategy = _connect(request, module, place, rank)
         _tag_weights(tracker, module)
+    if fake:
+        hand_buckets_back(strategy.module)
     mark_blocks(module, tracker.log)
     return _Run(request=request, tracker=tracker, module=module, strategy=strategy, around=around), depth
 
@@ -180,6 +182,7 @@ def _train(run: _Run) -> None:
     targets = request.micro_batch * request.accumulation_steps * request.num_ranks
     targets *= 1 if request.task == "classification" else request.seq_len - 1
     _watch_backward(run)
+    _count_updates(run)
     for step in range(STEPS):
         log.mark("forward/before")
         with run.around("step"):
@@ -213,6 +216,14 @@ def _watch_backward(run: _Run) -> None:
     run.module.register_forward_pre_hook(
         lambda *call: log.mark("forward/before") if run.module.training else None
     )
+
+
+def _count_updates(run: _Run) -> None:
+    """AdamW divides by a power of its number of updates: 1 while it steps; elsewhere 0 means no overflow."""
+    answers = run.tracker.answers
+    if answers is not None:
+        run.strategy.optimizer.register_step_pre_hook(lambda *call: answers.update(float=1.0))
+        run.strategy.optimizer.register_step_post_hook(lambda *call: answers.update(float=0.0))
 
 
 def _tag_gradients(run: _Run) -> None:
