@@ -8,7 +8,7 @@ from launcher.backends.options import BACKENDS
 from launcher.errors import DataError
 from launcher.plan.disk_room import require_room
 from launcher.process.arguments import Grammar, HelpWanted, read, take_every_word
-from launcher.process.build_operators import build
+from launcher.process.build_operators import build, wanted
 from launcher.process.prepare import put_bin_first
 from launcher.recipe.check import data_problems
 from launcher.recipe.load import load_recipe
@@ -58,7 +58,10 @@ def run(args: argparse.Namespace) -> int:
     for line in prepare_data(recipe, say=_say, verify="verify" in reader.flags).notices:
         _say(line)
     if "build_ops" in reader.flags:
-        _say(build(BACKENDS.get(recipe.backend.name), os.environ))
+        backend = BACKENDS.get(recipe.backend.name)
+        _say(f"operators of {backend.name}: {', '.join(wanted(backend)) or 'none that is compiled'}")
+        if code := build(backend, os.environ):
+            return code
     words = [word for word in args.words if word not in ("--build-ops", "--build_ops", "--verify")]
     print(f"ready; where the GPU is, type: launcher run {' '.join(words) or 'quickstart'}")
     return 0

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from launcher.backends.options import BACKENDS
-from launcher.process.build_operators import build
+from launcher.process.build_operators import build, wanted
 from tests import tiny
 from tests.launching import ROOT
 from tests.models.hub_server import COMMIT, Hub, serving
@@ -53,5 +53,14 @@ def test_missing_data_is_told_before_anything_is_fetched(tmp_path: Path) -> None
     assert "there is no file" in done.stderr and "Traceback" not in done.stderr
 
 
-def test_backends_without_operators_say_so() -> None:
-    assert "no operator" in build(BACKENDS.get("fsdp2"), os.environ)
+def test_operators_are_those_of_the_backend() -> None:
+    found = {
+        name: wanted(BACKENDS.get(name)) for name in ("fsdp2_offload", "zero2", "zero2_offload", "zero3_nvme")
+    }
+    assert found == {
+        "fsdp2_offload": [],
+        "zero2": [],
+        "zero2_offload": ["cpu_adam"],
+        "zero3_nvme": ["async_io", "cpu_adam"],
+    }
+    assert build(BACKENDS.get("fsdp2"), os.environ) == 0
