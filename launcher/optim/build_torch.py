@@ -13,19 +13,20 @@ def parameter_groups(
 ) -> list[Group]:
     """Trainable parameters by decay and rate: matrices decay, biases and norms (one dimension) do not.
 
-    `rates` gives learning rates by name; without it every group takes the optimizer's. There is no empty
-    group: some engines refuse one. `names` stay right where a backend replaces the parameters' objects.
+    `rates` gives learning rates by name; without it every group takes the optimizer's. No group is empty,
+    which some engines refuse, and none equals another: each costs the engine a
+    pass of its own. `names` stay right where a backend replaces the parameters' objects.
     """
-    found: dict[tuple[bool, float | None], Group] = {}
+    found: dict[tuple[float, float | None], Group] = {}
     for name, parameter in module.named_parameters():
         if not parameter.requires_grad:
             continue
-        is_flat, rate = parameter.ndim < 2, rates[name] if rates else None
-        fresh: Group = {"params": [], "names": [], "weight_decay": 0.0 if is_flat else weight_decay}
-        group = found.setdefault((is_flat, rate), fresh if rate is None else fresh | {"lr": rate})
+        decay, rate = 0.0 if parameter.ndim < 2 else weight_decay, rates[name] if rates else None
+        fresh: Group = {"params": [], "names": [], "weight_decay": decay}
+        group = found.setdefault((decay, rate), fresh if rate is None else fresh | {"lr": rate})
         group["params"].append(parameter)  # type: ignore[attr-defined]
         group["names"].append(name)  # type: ignore[attr-defined]
-    return [found[key] for key in sorted(found, key=lambda key: (key[0], key[1] or 0.0))]
+    return [found[key] for key in sorted(found, key=lambda key: (-key[0], key[1] or 0.0))]
 
 
 def rates_of(

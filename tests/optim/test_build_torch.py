@@ -33,3 +33,8 @@ def test_the_optimizer_takes_the_recipes_numbers() -> None:
     made = build_optimizer(groups, learning_rate=3e-4, betas=(0.8, 0.9), epsilon=1e-6, fused=True)
     assert (made.defaults["lr"], made.defaults["betas"], made.defaults["eps"]) == (3e-4, (0.8, 0.9), 1e-6)
     assert made.defaults["fused"]
+
+
+def test_without_decay_there_is_one_group() -> None:
+    groups = parameter_groups(nn.Linear(3, 3), 0.0)
+    assert [group["names"] for group in groups] == [["weight", "bias"]]
