@@ -44,9 +44,11 @@ def _here(request: TraceRequest, wanted: tuple[int, ...]) -> Breakdown:
 def test_two_depths_give_every_phase_of_the_whole_depth(changes: dict[str, Any]) -> None:
     request = replace(REQUEST, **changes)
     short, whole = _here(request, (4, 6)), _here(request, (10,))
+    # FSDP2's largest moment may be the root's in a shallow model and a block's in a deep one.
+    bound = 0.03 if request.backend == "fsdp2" else 0.002
     for ours, theirs in zip(short.phases, whole.phases, strict=True):
         assert ours.name == theirs.name
-        assert ours.num_bytes == pytest.approx(theirs.num_bytes, rel=0.002)
+        assert ours.num_bytes == pytest.approx(theirs.num_bytes, rel=bound)
 
 
 def test_full_training_holds_weights_gradients_and_two_moments() -> None:
