@@ -33,10 +33,14 @@ class StepPrecision:
         return COMPUTE_DTYPES[self.name]
 
     def autocast(self) -> AbstractContextManager[object]:
-        """Around the forward pass; does nothing in fp32."""
+        """Around the forward pass; does nothing in fp32.
+
+        Without torch's cache of cast weights: it would keep a half copy of every trained matrix until the
+        forward pass ends, of gathered ones too, and a model uses each of them once.
+        """
         if self.compute_dtype is torch.float32:
             return nullcontext()
-        return torch.autocast(self.device_type, dtype=self.compute_dtype)
+        return torch.autocast(self.device_type, dtype=self.compute_dtype, cache_enabled=False)
 
     def check(self, seen: torch.dtype) -> None:
         """Raise LaunchMismatch where a linear layer's output had another type than asked for."""

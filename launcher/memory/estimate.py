@@ -173,8 +173,10 @@ def _cast_cache(setting: Setting, sizes: Sizes) -> Terms:
 
     torch/aten/src/ATen/autocast_mode.cpp, cached_cast: leaves that require a gradient, nothing else. The
     head's copy is counted with the loss. FSDP2's and ZeRO-3's gathered weights are cached all the same.
+    Without the cache saved products hold them, or checkpointing lets them go block by block.
     """
-    if not _autocast_copies(setting, sizes):
+    is_dropped = not setting.autocast_cache and setting.checkpointing != "none"
+    if is_dropped or not _autocast_copies(setting, sizes):
         return []
     linear = setting.shape.num_layers * sizes.block_linear if sizes.trains_base else sizes.trained
     return _term("autocast weight copies", sizes.compute_bytes * linear, "c x trained matrices")
@@ -183,7 +185,7 @@ def _cast_cache(setting: Setting, sizes: Sizes) -> Terms:
 def _block_casts(parts: _Parts, *, behind: int) -> Terms:
     """Half copies that saved products still hold: of all blocks without checkpointing, else of one."""
     sizes = parts.sizes
-    if not sizes.trains_base or not parts.casts:
+    if not sizes.trains_base or not _autocast_copies(parts.setting, sizes):
         return []
     blocks = behind + 1 if parts.setting.checkpointing == "none" else 1
     return _term("autocast weight copies", blocks * sizes.block_linear * sizes.compute_bytes, "c x matrices")
@@ -325,6 +327,6 @@ def _evaluate(parts: _Parts) -> Terms:
     return [
         *([] if setting.accumulation_steps > 1 and not setting.gradients_kept else parts.kept_gradients),
         *max(logits, block, key=_total),
-        *parts.casts,
+        *(parts.casts if setting.autocast_cache else []),
         *parts.while_computing,
     ]

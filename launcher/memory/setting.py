@@ -38,8 +38,9 @@ class Setting:
 
     `weights_dtype` is the type that frozen (or all) weights are held in, `trainable_dtype` that of what is
     trained; `precision` is autocast's type (`fp32`: none), `pure`: no autocast, compute in the weights'
-    type. `sharding_kind` names how parameters are divided: fsdp1 and fsdp2 gather a block at a time.
-    Full training whose `weights_dtype` is half and `trainable_dtype` float32 keeps separate masters.
+    type; `autocast_cache`: torch keeps cast weights until the context ends. `sharding_kind` names how
+    parameters are divided: fsdp1 and fsdp2 gather a block at a time. Full training whose
+    `weights_dtype` is half and `trainable_dtype` float32 keeps separate masters.
 
     What differs between harnesses; the defaults are this launcher's own step: `evaluates`: there is an
     evaluation; `loads_whole`: FSDP2 divides a model that is on the card already; `save_gathers`: a save
@@ -82,6 +83,7 @@ class Setting:
     eval_batch: int = 0
     num_workers: int = 0
     variable_length: bool = False
+    autocast_cache: bool = True
     evaluates: bool = True
     loads_whole: bool = True
     save_gathers: bool = False

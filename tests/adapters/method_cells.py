@@ -54,8 +54,8 @@ def words(folder: Path, backend: str, name: str) -> list[str]:
     kind, _, variant = name.partition("-")
     method, overrides = VARIANTS[variant]
     start = ["--recipe", str(folder / f"{kind}.yaml"), "--name", f"{backend}-{name}", "--backend", backend]
-    rate = ["learning_rate=3e-2", "max_steps=8"]
-    return [*start, "--new", f"adapter={method}", *rate, *overrides]
+    rate = [] if any(word.startswith("learning_rate=") for word in overrides) else ["learning_rate=3e-2"]
+    return [*start, "--new", f"adapter={method}", "max_steps=8", *rate, *overrides]
 
 
 def keep_end(job: Job) -> None:

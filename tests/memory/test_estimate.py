@@ -256,3 +256,13 @@ def test_ranges_lie_above_the_allocated_figure_and_end_at_the_card() -> None:
     card = int(free.peak_bytes * 1.05)
     bound = estimate(setting, usable_bytes=card)
     assert bound.reserved_bytes[1] <= card
+
+
+def test_without_autocasts_cache_checkpointing_lets_cast_weights_go() -> None:
+    kept, dropped = (estimate(full(MISTRAL, autocast_cache=cached)) for cached in (True, False))
+    assert term(kept, "forward", "autocast weight copies") == 2 * 32 * LINEAR
+    assert term(dropped, "forward", "autocast weight copies") == 0
+    assert phase(dropped, "evaluate").num_bytes < phase(kept, "evaluate").num_bytes
+    # saved products hold them without checkpointing, cache or no cache
+    plain = estimate(full(MISTRAL, autocast_cache=False, checkpointing="none"))
+    assert term(plain, "forward", "autocast weight copies") == 2 * 32 * LINEAR
