@@ -242,6 +242,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("csv", type=Path)
     parser.add_argument("--json", action="store_true", help="the same as numbers")
     parser.add_argument("--rows", action="store_true", help="every row")
+    parser.add_argument("--save", action="store_true", help="keep the figures under benchmarks/results")
     parser.add_argument("--write-standings", action="store_true", help="renew launcher/memory/standings.json")
     arguments = parser.parse_args(argv)
     with arguments.csv.open(newline="", encoding="utf-8-sig") as lines:
@@ -249,6 +250,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     found, results = report(rows)
     if arguments.write_standings:
         write(standings(results))
+    if arguments.save:
+        from paired import save
+
+        save("memory_accuracy", {key: value for key, value in found.items() if key != "unpredicted"})
     if arguments.rows:
         print("\n".join(row_line(result) for result in results))
     print(json.dumps(found, indent=1) if arguments.json else text(found))
