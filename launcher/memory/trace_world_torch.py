@@ -84,7 +84,10 @@ def hand_buckets_back(module: Any) -> None:
         module.register_comm_hook(None, _done)
 
 
-def _done(state: Any, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+def _done(
+    state: Any,
+    bucket: dist.GradBucket,  # type: ignore[name-defined]
+) -> torch.futures.Future[torch.Tensor]:
     future: torch.futures.Future[torch.Tensor] = torch.futures.Future()
     future.set_result(bucket.buffer())
     return future
