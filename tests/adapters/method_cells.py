@@ -29,7 +29,7 @@ VARIANTS = {
     "prefix-projected": ("prefix", ["num_virtual_tokens=6", "prefix_projection=true"]),
     "lora-dora": ("lora", ["lora_r=4", "use_dora=true"]),
     "lora-rs": ("lora", ["lora_r=4", "use_rslora=true", "lora_target_modules=mlp"]),
-    "lora-plus": ("lora", ["lora_r=4", "loraplus_lr_ratio=4"]),
+    "lora-plus": ("lora", ["lora_r=4", "loraplus_lr_ratio=4", "learning_rate=1e-2"]),
     "full-layerwise": ("full", ["layerwise_lr_decay=0.8", "learning_rate=4e-3"]),
     "qlora": ("lora", ["lora_r=4", "lora_target_modules=all-linear", "load_in_4bit=true"]),
 }
