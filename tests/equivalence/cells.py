@@ -105,6 +105,8 @@ def run_with_start(
 def _divide_by_own_targets(job: Job) -> None:
     """The mean of the ranks' means."""
     original = job.store.num_targets.copy()
+    # kept tokens are mapped from a file: this run meddles with a copy
+    object.__setattr__(job.store, "num_targets", original.copy())
     order = job.order.window
 
     def window(step: int):  # type: ignore[no-untyped-def]
