@@ -33,6 +33,7 @@ _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _POLL_S = 0.1
 STOP_S = 5.0
 LINGER_S = 3.0
+_SOCKET_PATH_BYTES = 107  # sun_path of unix(7), without its closing zero
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +45,16 @@ class Outcome:
     killed: tuple[int, ...] = ()
 
 
+def short_place(usual: str) -> str:
+    """Where the run's temporary folder goes: /tmp instead of a place so deep that sockets would not fit.
+
+    Data workers hand tensors over through multiprocessing's sockets below it. With a path that is too long a
+    worker fails and the run waits for it for ever (torch 2.13).
+    """
+    longest = len(os.fsencode(usual)) + len("/launcher-12345678/pymp-12345678/listener-12345678")
+    return "/tmp" if longest > _SOCKET_PATH_BYTES and os.access("/tmp", os.W_OK) else usual
+
+
 def supervise(
     command: Command,
     environ: Mapping[str, str],
@@ -52,7 +63,8 @@ def supervise(
     stderr: TextIO | None = None,
 ) -> Outcome:
     """Run the command to its end. Call from the main thread: it installs signal handlers."""
-    with tempfile.TemporaryDirectory(prefix="launcher-") as folder, adopting_orphans() as spared:
+    place = short_place(tempfile.gettempdir())
+    with tempfile.TemporaryDirectory(prefix="launcher-", dir=place) as folder, adopting_orphans() as spared:
         exit_file = Path(folder) / "exit.json"
         variables = {**environ, **command.environment, EXIT_FILE_VARIABLE: str(exit_file), "TMPDIR": folder}
         with _signals() as came:

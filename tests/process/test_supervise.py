@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from launcher.process.command import Command
-from launcher.process.supervise import Outcome, supervise
+from launcher.process.supervise import Outcome, short_place, supervise
 from tests.process.families import HERE, ROOT, STARTERS, left_after
 
 SUPERVISE = """
@@ -51,6 +51,15 @@ def test_temporary_files_go_with_the_run() -> None:
     _, stdout, _ = python("import tempfile; print(tempfile.mkdtemp())")
     assert "launcher-" in stdout
     assert not Path(stdout.strip()).exists()
+
+
+def test_a_deep_temporary_folder_leaves_room_for_sockets(tmp_path: Path) -> None:
+    """A data worker whose socket's path is too long fails, and the run would wait for it for ever."""
+    assert short_place("/tmp") == "/tmp"
+    assert short_place(str(tmp_path / ("deep" * 20))) == "/tmp"
+    code = "import socket, tempfile; socket.socket(socket.AF_UNIX).bind(tempfile.mkdtemp() + '/listener-12345678')"
+    outcome, _, stderr = python(code)
+    assert outcome.exit_code == 0, stderr
 
 
 def test_a_ranks_own_code_is_kept_through_a_starter_that_changes_it() -> None:
