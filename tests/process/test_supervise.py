@@ -57,8 +57,8 @@ def test_a_deep_temporary_folder_leaves_room_for_sockets(tmp_path: Path) -> None
     """A data worker whose socket's path is too long fails, and the run would wait for it for ever."""
     assert short_place("/tmp") == "/tmp"
     assert short_place(str(tmp_path / ("deep" * 20))) == "/tmp"
-    code = "import socket, tempfile; socket.socket(socket.AF_UNIX).bind(tempfile.mkdtemp() + '/listener-12345678')"
-    outcome, _, stderr = python(code)
+    bind = "socket.socket(socket.AF_UNIX).bind(tempfile.mkdtemp() + '/listener-12345678')"
+    outcome, _, stderr = python(f"import socket, tempfile; {bind}")
     assert outcome.exit_code == 0, stderr
 
 
