@@ -88,7 +88,11 @@ def test_an_address_given_out_again_was_freed_unseen() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", ["multi_gpu", "fsdp2"])
+@pytest.mark.parametrize(
+    "backend",
+    # long: on a busy machine gloo's threads free too much unseen, three times in a row
+    ["multi_gpu", pytest.param("fsdp2", marks=pytest.mark.long)],
+)
 def test_every_rank_of_two_is_counted_as_the_profiler_counts_it(
     memory_trace: ModuleType, backend: str
 ) -> None:
