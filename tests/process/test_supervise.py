@@ -109,8 +109,8 @@ def test_a_signal_to_launcher_run_ends_everything_below_it(tmp_path: Path, numbe
     watch = subprocess.Popen(
         [sys.executable, "-c", SUPERVISE, str(ROOT), *chain, str(tmp_path), "deaf"],
         env=os.environ | variables,
-        # a shell's background jobs inherit an ignored SIGINT, and so would this chain
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        # background jobs inherit an ignored SIGINT, those of nohup an ignored SIGHUP, and so would this chain
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL) if number != signal.SIGKILL else None,
     )
     deadline = time.monotonic() + 30
     while not (found := list(tmp_path.glob("*.rank"))) and time.monotonic() < deadline:
