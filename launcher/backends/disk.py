@@ -16,6 +16,7 @@ from typing import IO, Any
 
 from launcher.backends import operators
 from launcher.errors import BadValue, DoesNotFit, HardwareError, Problem
+from launcher.hardware.free_space import free_bytes
 from launcher.units import format_bytes
 
 BLOCKS = ("offload_optimizer", "offload_param")
@@ -92,11 +93,6 @@ def _takes_direct_access(folder: Path) -> bool:
         except OSError:
             return False
     return True
-
-
-def free_bytes(place: Path) -> int:
-    """Free on the disk of a folder that may not be there yet."""
-    return shutil.disk_usage(next(each for each in (place, *place.parents) if each.exists())).free
 
 
 def require_space(place: Path, needed_bytes: int) -> None:

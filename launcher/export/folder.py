@@ -5,6 +5,7 @@ from pathlib import Path
 
 from launcher.errors import DoesNotFit, Problem
 from launcher.export.card import write_card
+from launcher.hardware.free_space import free_bytes
 from launcher.train.final_model import read_facts
 from launcher.units import format_bytes
 
@@ -16,8 +17,7 @@ def export(run: Path, to: Path) -> Path:
     """
     folder, facts = read_facts(run)
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    there = next(each for each in (to.absolute(), *to.absolute().parents) if each.exists())
-    free = shutil.disk_usage(there).free
+    free = free_bytes(to)
     if size > free:
         raise DoesNotFit(
             Problem(

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from launcher.errors import DoesNotFit, ExportError, Problem
 from launcher.export.predict import Predictor
+from launcher.hardware.free_space import free_bytes
 from launcher.models.load_torch import DTYPES
 from launcher.models.options import ModelOptions
 from launcher.train.final_model import FACTS, read_facts
@@ -112,8 +113,7 @@ def _merged(used: Predictor) -> Any:
 
 def _require_room(model: Any, out: Path) -> None:
     needed = sum(each.numel() * each.element_size() for each in model.parameters())
-    there = next(each for each in (out.absolute(), *out.absolute().parents) if each.exists())
-    free = shutil.disk_usage(there).free
+    free = free_bytes(out)
     if needed > free:
         raise DoesNotFit(
             Problem(

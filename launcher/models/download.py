@@ -6,13 +6,13 @@ against the hash that the hub gives: SHA-256 for large files, git's SHA-1 for sm
 
 import hashlib
 import os
-import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from launcher.errors import DoesNotFit, HardwareError, Problem
+from launcher.hardware.free_space import free_bytes
 from launcher.models.options import ModelOptions
 from launcher.models.source import HUB, find_model, is_offline, unreachable
 from launcher.units import format_bytes
@@ -150,8 +150,7 @@ def _blob(name: str, file: HubFile) -> Path:
 
 
 def _require_room(folder: Path, num_bytes: int) -> None:
-    there = next(each for each in (folder, *folder.parents) if each.exists())
-    free = shutil.disk_usage(there).free
+    free = free_bytes(folder)
     if num_bytes > free:
         raise DoesNotFit(
             Problem(

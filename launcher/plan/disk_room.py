@@ -1,9 +1,9 @@
 """Room on the run folder's disk for the whole run, asked before anything is downloaded. No torch."""
 
-import shutil
 from pathlib import Path
 
 from launcher.errors import DoesNotFit, Problem
+from launcher.hardware.free_space import free_bytes
 from launcher.memory.disk import disk
 from launcher.memory.of_recipe import setting_of
 from launcher.plan.known_shape import known_shape
@@ -28,8 +28,7 @@ def require_room(recipe: Recipe, name: str) -> str:
     )
     terms = disk(setting, recipe.training)
     needed = sum(term.num_bytes for term in terms)
-    there = next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())
-    free = shutil.disk_usage(there).free
+    free = free_bytes(folder)
     parts = ", ".join(f"{term.name} {format_bytes(term.num_bytes)}" for term in terms)
     if needed > free:
         raise DoesNotFit(

@@ -2,7 +2,6 @@
 
 import math
 import os
-import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,6 +19,7 @@ from launcher.data.order import RowOrder
 from launcher.data.split import Splits
 from launcher.errors import DoesNotFit, Problem
 from launcher.facts import Derived, Plan
+from launcher.hardware.free_space import free_bytes
 from launcher.models.load_torch import (
     PROBLEM_TYPES,
     checkpoint_activations,
@@ -215,8 +215,7 @@ def _check_disk(job: Job) -> None:
 
 def require_free(folder: Path, *, kept: int, checkpoint_bytes: int, final_bytes: int) -> None:
     """Raise DoesNotFit where the folder's disk cannot hold the checkpoints and the final model."""
-    there = next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())
-    needed, free = kept * checkpoint_bytes + final_bytes, shutil.disk_usage(there).free
+    needed, free = kept * checkpoint_bytes + final_bytes, free_bytes(folder)
     if needed <= free:
         return
     one, final = format_bytes(checkpoint_bytes), format_bytes(final_bytes)
