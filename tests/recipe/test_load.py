@@ -67,7 +67,7 @@ def test_messages_hold_the_raw_value_and_no_word_of_the_library(write: Any, refu
         ("training: {activation_checkpointing: perhaps}", "'perhaps'", "true or false"),
         ("training: {learning_rate: .nan}", "'.nan'", "a finite number"),
         ("training: {adam_beta1: 1}", "'1'", "below 1"),
-        ("adapter: nothing", "unknown method 'nothing'", "one of: full, lora"),
+        ("adapter: nothing", "unknown method 'nothing'", "full, ia3, lora"),
         ("backend: zero9", "unknown backend 'zero9'", "zero2"),
         ("training: 5", "training:", "keys"),
         ("adapter: [lora]", "'[lora]' is no section", "a name"),
