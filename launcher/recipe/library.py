@@ -8,6 +8,8 @@ from launcher.recipe.provenance import shown
 from launcher.registry import nearest
 
 SUFFIXES = (".yaml", ".yml")
+BASES = "bases"  # what several recipes extend; no job by itself
+DOES_NOT_FIT = "does_not_fit"  # jobs that people ask for and that no planned form fits on their card
 
 
 @cache
@@ -21,6 +23,11 @@ def folder() -> Path:
 def names() -> list[str]:
     """Every shipped recipe's name, sorted."""
     return sorted(path.stem for path in folder().glob("*.yaml"))
+
+
+def refused_names() -> list[str]:
+    """Jobs that do not fit their card, or are refused: kept so that the answer can be read."""
+    return sorted(path.stem for path in (folder() / DOES_NOT_FIT).glob("*.yaml"))
 
 
 def is_file_name(text: str) -> bool:
@@ -37,8 +44,17 @@ def exists(path: Path) -> bool:
 
 
 def is_shipped(path: Path) -> bool:
-    """Whether the file is one of the shipped recipes."""
-    return path.parent == folder()
+    """Whether the file is one of the shipped recipes, or a base of them."""
+    return path.parent in (folder(), folder() / BASES, folder() / DOES_NOT_FIT)
+
+
+def _shipped(name: str) -> list[Path]:
+    """Where a shipped file of this name would lie: `lora_7b_3090`, or `bases/lora` for a base."""
+    kind, _, stem = name.removesuffix(".yaml").rpartition("/")
+    if "/" in kind or "\\" in name or stem.startswith("."):
+        return []
+    inside = {"": ("", DOES_NOT_FIT), BASES: (BASES,)}.get(kind, ())
+    return [folder() / each / f"{stem}.yaml" for each in inside]
 
 
 def find(name_or_file: str, beside: Path | None = None, where: str = "") -> Path:
@@ -47,13 +63,13 @@ def find(name_or_file: str, beside: Path | None = None, where: str = "") -> Path
     Raises UnknownSetting with the nearest name where there is neither a shipped recipe nor a file.
     """
     base = beside or Path.cwd()
-    shipped = folder() / f"{name_or_file.removesuffix('.yaml')}.yaml"
+    shipped = _shipped(name_or_file)
     candidate = base / Path(name_or_file).expanduser()
     if is_file_name(name_or_file):
-        places = [candidate, *([shipped] if "/" not in name_or_file else [])]
+        places = [candidate, *shipped]
     else:
         places = [
-            shipped,
+            *shipped,
             *([candidate] if name_or_file and exists(candidate) and candidate.is_file() else []),
         ]
         places += [base / f"{name_or_file}{suffix}" for suffix in SUFFIXES]
