@@ -87,6 +87,13 @@ class TrainingOptions(Options):
         "auto", description="Arithmetic of the step; auto: bf16 where the card has it."
     )
     tf32: bool | Literal["auto"] = Field("auto", description="TF32 for fp32 products, on cards that have it.")
+    non_finite: Literal["skip", "stop"] = Field(
+        "skip", description="A step whose loss or gradients are not finite: left out and counted, or the end."
+    )
+    max_skipped_steps: Rows = Field(8, description="Most such steps one after another; then the run stops.")
+    min_loss_scale: float = Field(
+        16.0, gt=0, description="Below this loss scale (fp16) the run stops: other precision is needed."
+    )
     activation_checkpointing: bool = Field(False, description="Recompute activations: less memory, slower.")
     loss_chunk_bytes: int | None = Field(
         None, ge=1, description="Most bytes of logits at once (causal LM); none: all of them."

@@ -83,8 +83,9 @@ class _Loop:
         is_logged = step % job.recipe.training.logging_steps == 0 or step == job.total_steps
         loss = job.world.sum(self.losses / self.num_losses) if is_logged else share
         self.pending = PendingStep(
-            torch.stack([loss, norm, skipped]),
+            torch.stack([loss, norm, skipped, share, job.strategy.loss_scale.scale]),
             step=step,
+            num_targets=window.num_targets,
             learning_rate=job.plan.learning_rate * factor,
             epoch=window.epoch,
             is_logged=is_logged,
@@ -101,6 +102,7 @@ class _Loop:
         self.pending = None
         progress.step, progress.epoch = record.step, record.epoch
         progress.updates += not record.skipped
+        progress.skipped_in_a_row = progress.skipped_in_a_row + 1 if record.skipped else 0
         progress.rows += self.window.num_rows
         progress.tokens += self.window.num_tokens
         now = time.perf_counter()

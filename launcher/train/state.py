@@ -19,6 +19,7 @@ class Progress:
     train_seconds: float = 0.0
     best_metric: float | None = None
     best_step: int | None = None
+    skipped_in_a_row: int = 0
     loss_scale: dict[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -33,10 +34,17 @@ class Progress:
 
 @dataclass(frozen=True, kw_only=True)
 class StepRecord:
-    """A settled step: host numbers. `loss` is the mean since the previous logged step, where logged."""
+    """A settled step: host numbers. `loss` is the mean since the previous logged step, where logged.
+
+    `share` is this rank's part of the step's own loss, `loss_scale` the scale after the step, `num_targets`
+    what the global batch's loss is divided by.
+    """
 
     step: int
     loss: float
+    share: float
+    loss_scale: float
+    num_targets: int
     grad_norm: float
     skipped: bool
     learning_rate: float
@@ -52,7 +60,7 @@ class PendingStep:
     """
 
     def __init__(self, numbers: Tensor, **facts: Any) -> None:
-        """`numbers`: [loss, gradient norm, skipped]; `facts`: the other fields of the record."""
+        """`numbers`: [loss, gradient norm, skipped, share, loss scale]; `facts`: the record's other ones."""
         self.facts = facts
         self.arrived: torch.cuda.Event | None = None
         if numbers.is_cuda:
@@ -67,5 +75,7 @@ class PendingStep:
         """Wait for the copy, not for later work, and give the record."""
         if self.arrived is not None:
             self.arrived.synchronize()
-        loss, norm, skipped = self.host.tolist()
-        return StepRecord(loss=loss, grad_norm=norm, skipped=skipped > 0, **self.facts)
+        loss, norm, skipped, share, scale = self.host.tolist()
+        return StepRecord(
+            loss=loss, grad_norm=norm, skipped=skipped > 0, share=share, loss_scale=scale, **self.facts
+        )
