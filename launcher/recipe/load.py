@@ -1,5 +1,6 @@
 """From a name and `key=value` to a frozen `Recipe`: found, inherited, overridden, checked, with origins."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from launcher.errors import Problem, RecipeError
+from launcher.hardware.placement import OUTPUT_VARIABLE
 from launcher.recipe.build import build, origins
 from launcher.recipe.library import find
 from launcher.recipe.merge import Leaves, merge
@@ -42,7 +44,7 @@ def load_recipe(
     path = find(name_or_file)
     typed, problems = read_overrides(overrides)
     merged = merge([*file_layers(path), translate(typed), translate(read_extra(extra))])
-    leaves = _derive({key: place(leaf) for key, leaf in merged.leaves.items()})
+    leaves = _derive(_output({key: place(leaf) for key, leaf in merged.leaves.items()}))
     built = build(leaves, Origin(kind="recipe", file=str(path)))
     problems += [*merged.problems, *_not_suggested(built.problems, merged.problems)]
     if built.recipe is None:
@@ -77,6 +79,15 @@ def file_layers(path: Path) -> list[Layer]:
     return [
         translate(flatten(document.entries, kind)) for document, kind in zip(documents, kinds, strict=True)
     ]
+
+
+def _output(leaves: Leaves) -> Leaves:
+    """Runs go where the environment says, on a rented machine its data disk, where nobody else says it."""
+    folder, path = os.environ.get(OUTPUT_VARIABLE), ("output_dir",)
+    if not folder or path in leaves:
+        return leaves
+    origin = Origin(kind="derived", note=f"the variable {OUTPUT_VARIABLE}")
+    return leaves | {path: Leaf(path=path, value=folder, raw=folder, origin=origin)}
 
 
 def _derive(leaves: Leaves) -> Leaves:
