@@ -19,6 +19,7 @@ SHORTHANDS = {
     "model": "model_name_or_path",
     "data": "train_file",
     "adapter": "method",
+    "freeze": "modules",
     "backend": "name",
     "hardware": "gpu",
     "tracking": "report_to",

@@ -15,6 +15,7 @@ from launcher.errors import BadValue, Problem, UnknownSetting
 from launcher.hardware import catalog
 from launcher.recipe.batch import solve
 from launcher.recipe.build import value_at
+from launcher.recipe.freezing_rules import freezing_is_possible, phases_that_are_not_reached
 from launcher.recipe.provenance import DEFAULT, Origin
 from launcher.recipe.schema import Recipe
 from launcher.registry import nearest
@@ -457,6 +458,7 @@ PROBLEMS: tuple[Rule, ...] = (
     columns_are_roles,
     stride_is_for_windows,
     pip_package_has_a_folder,
+    freezing_is_possible,
 )
 NO_EFFECT: tuple[Notice, ...] = (
     emulated_bf16,
@@ -468,4 +470,5 @@ NO_EFFECT: tuple[Notice, ...] = (
     micro_batch_above_the_batch,
     warmup_that_never_ends,
     card_for_a_cpu,
+    phases_that_are_not_reached,
 )

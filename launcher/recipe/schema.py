@@ -14,6 +14,7 @@ from launcher.data.options import DataOptions
 from launcher.hardware.options import HardwareOptions
 from launcher.models.options import ModelOptions
 from launcher.options import Options
+from launcher.recipe.freezing import FreezeOptions
 from launcher.recipe.tracking import TrackingOptions
 from launcher.recipe.training import TrainingOptions
 
@@ -58,6 +59,7 @@ class Recipe(Options):
     model: ModelOptions
     data: DataOptions
     adapter: AnyAdapter = Field(default_factory=_default_adapter)
+    freeze: FreezeOptions = FreezeOptions.model_validate({})
     training: TrainingOptions = TrainingOptions.model_validate({})
     backend: AnyBackend = Field(default_factory=_default_backend)
     hardware: HardwareOptions = HardwareOptions.model_validate({})
