@@ -13,18 +13,18 @@ def test_a_recipe_as_written(run_verb: Any) -> None:
 
 
 def test_the_resolved_recipe_loads_back(run_verb: Any, tmp_path: Path) -> None:
-    _, out, _ = run_verb("cat", "lora_llama3_8b_3090", "lora_r=4")
+    _, out, _ = run_verb("cat", "llama3.1_8b_lora_3090", "lora_r=4")
     path = tmp_path / "resolved.yaml"
     path.write_text(out)
-    assert load_recipe(str(path)).recipe == load_recipe("lora_llama3_8b_3090", ["lora_r=4"]).recipe
+    assert load_recipe(str(path)).recipe == load_recipe("llama3.1_8b_lora_3090", ["lora_r=4"]).recipe
 
 
 def test_provenance_names_parent_recipe_command_line_and_default(run_verb: Any) -> None:
-    code, out, _ = run_verb("cat", "lora_llama3_8b_3090", "seed=1", "gpus=2", "lr=2e-4", "--provenance")
+    code, out, _ = run_verb("cat", "llama3.1_8b_lora_3090", "seed=1", "gpus=2", "lr=2e-4", "--provenance")
     assert code == 0
     lines = {line.partition(":")[0]: line for line in out.splitlines()}
     assert "# parent" in lines["adapter.lora_r"] and "lora_7b_3090.yaml:" in lines["adapter.lora_r"]
-    assert "# recipe" in lines["model.dtype"] and "lora_llama3_8b_3090.yaml:" in lines["model.dtype"]
+    assert "# recipe" in lines["model.dtype"] and "llama3.1_8b_lora_3090.yaml:" in lines["model.dtype"]
     assert lines["training.seed"].endswith("# command line")
     assert lines["training.max_grad_norm"].endswith("# default")
     assert lines["backend.name"].endswith("# derived  (hardware.gpus is 2)")

@@ -72,7 +72,7 @@ def test_an_interrupt_is_130_without_a_traceback(run_verb: Any, monkeypatch: pyt
         ["ls"],
         ["ls", "--json"],
         ["cat", "quickstart"],
-        ["cat", "lora_qwen2.5_7b_3090", "--provenance"],
+        ["cat", "qwen2.5_7b_lora_3090", "--provenance"],
         ["cp", "quickstart", "mine.yaml"],
         ["check"],
         ["check", "quickstart", "gpu=t4", "adapter=lora"],

@@ -168,7 +168,7 @@ def test_a_mistake_is_named_with_its_exit_code(
 
 
 def test_b007_packed_weights_on_zero3_are_refused_with_one_that_is_planned_to_fit(run_verb: Run) -> None:
-    words = ("lora_qwen2.5_7b_3090", "load_in_4bit=true", "--gpus", "2")
+    words = ("qwen2.5_7b_lora_3090", "load_in_4bit=true", "--gpus", "2")
     code, _, err = run_verb("plan", *words, "--backend", "zero3")
     assert code == 2 and "zero2" in err
     assert planned(run_verb, *words, "--backend", "zero2")[0] == 0
@@ -181,7 +181,7 @@ def test_old_cards_are_planned_in_fp16(run_verb: Run) -> None:
 
 def test_b059_cards_without_peers_wait_longer_for_one_another(run_verb: Run) -> None:
     def waiting(gpu: str) -> float:
-        words = ("lora_qwen2.5_7b_3090", "--gpu", gpu, "--gpus", "4", "--backend", "zero3")
+        words = ("qwen2.5_7b_lora_3090", "--gpu", gpu, "--gpus", "4", "--backend", "zero3")
         time = planned(run_verb, *words)[1]["time"]
         return next(term["seconds"] for term in time["terms"] if term["name"] == "communication")
 
