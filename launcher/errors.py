@@ -32,6 +32,7 @@ class LauncherError(Exception):
     """A person's mistake or a machine's limit. Carries one or more `Problem`s and an exit code."""
 
     exit_code = EXIT_FAILED
+    concerns_one_rank = False  # else every rank raises it, and the first one tells
 
     def __init__(self, problems: Problem | Sequence[Problem]) -> None:
         """Keep the findings; the message is all of them, each in three lines."""
@@ -92,9 +93,10 @@ class NonFinite(TrainError):
 
 
 class OutOfMemory(TrainError):
-    """The device's memory ran out."""
+    """The device's memory ran out. Often only one rank knows: it speaks for itself."""
 
     exit_code = EXIT_RESUMABLE
+    concerns_one_rank = True
 
 
 class ResumeMismatch(TrainError):

@@ -29,7 +29,12 @@ from launcher.models.blocks_torch import block_modules
 
 
 class ShardedStrategy(PlainStrategy):
-    """FSDP2 averages over ranks, so the loss is multiplied by their number."""
+    """FSDP2 averages over ranks, so the loss is multiplied by their number.
+
+    A window that failed on one rank is not run again: the others wait for it in the middle of a block.
+    """
+
+    recovers = False
 
     def __init__(self, parts: Parts) -> None:
         """Shard block by block, then the rest, then build the optimizer over the pieces."""
@@ -104,13 +109,16 @@ class ShardedStrategy(PlainStrategy):
     def load_state(self, read: Callable[[str], ParameterState], *, num_updates: int) -> None:
         """Each rank keeps its piece of every tensor."""
         self._settle()
+        own = self._own_updates(num_updates)
         for name, parameter in self.named_trainable():
             piece = self.pieces[parameter]
-            found = {key: _piece_of(tensor, parameter, self.mesh) for key, tensor in read(name).items()}
+            if not (whole := read(name)):
+                continue
+            found = {key: _piece_of(tensor, parameter, self.mesh) for key, tensor in whole.items()}
             with torch.no_grad():
                 piece.copy_(found["weight"])
-            if num_updates:
-                self.optimizer.state[piece] = self._moments(piece, found, num_updates)
+            if own[piece]:
+                self.optimizer.state[piece] = self._moments(piece, found, own[piece])
 
     def whole_weights(self) -> Iterator[tuple[str, Tensor]]:
         """Gathered parameter by parameter, copied off the device."""

@@ -13,6 +13,7 @@ from launcher.backends.strategy_torch import (
     Strategy,
     poisoned_if_not_finite,
     remember_rates,
+    updates_of,
 )
 
 
@@ -20,6 +21,7 @@ class PlainStrategy(Strategy):
     """Whole parameters, whole gradients, a torch optimizer. `gradient_factor` undoes an averaging."""
 
     gradient_factor = 1
+    recovers = True
 
     def __init__(self, parts: Parts) -> None:
         """Move the module to its device, then build the optimizer over it."""
@@ -32,6 +34,10 @@ class PlainStrategy(Strategy):
         """Accumulate the scaled gradient."""
         scale = self.loss_scale.scale * self.gradient_factor
         (poisoned_if_not_finite(loss) * scale).backward()
+
+    def abandon(self) -> None:
+        """Without gradients nothing of the window is left."""
+        self.optimizer.zero_grad(set_to_none=True)
 
     def _gradients(self) -> list[Tensor]:
         groups = self.optimizer.param_groups
@@ -75,14 +81,22 @@ class PlainStrategy(Strategy):
 
     def load_state(self, read: Callable[[str], ParameterState], *, num_updates: int) -> None:
         """Copy weights in place; set the moments and their count."""
+        own = self._own_updates(num_updates)
         for name, parameter in self.named_trainable():
-            found = read(name)
+            if not (found := read(name)):
+                continue
             with torch.no_grad():
                 parameter.copy_(found["weight"])
-            if num_updates:
-                self.optimizer.state[parameter] = self._moments(parameter, found, num_updates)
+            if own[parameter]:
+                self.optimizer.state[parameter] = self._moments(parameter, found, own[parameter])
+
+    def _own_updates(self, num_updates: int) -> dict[Tensor, int]:
+        """How many updates each parameter of the optimizer has had."""
+        groups = self.optimizer.param_groups
+        return {each: updates_of(group, num_updates) for group in groups for each in group["params"]}
 
     def _moments(self, parameter: Tensor, found: ParameterState, num_updates: int) -> dict[str, Tensor]:
-        moments = {key: found[key].to(parameter.device, parameter.dtype).clone() for key in MOMENTS}
+        held = {key: tensor for key, tensor in found.items() if key != "weight"}
+        moments = {key: each.to(parameter.device, parameter.dtype).clone() for key, each in held.items()}
         device = parameter.device if self._fused else torch.device("cpu")
         return {"step": torch.tensor(float(num_updates), device=device)} | moments

@@ -57,6 +57,10 @@ def poisoned_if_not_finite(loss: Tensor) -> Tensor:
     return loss * torch.where(torch.isfinite(loss.detach()), 1.0, torch.nan)
 
 
+class CannotCatchUp(Exception):
+    """What the other ranks wait for is not known yet: this rank has to end, and they with it."""
+
+
 class Strategy(ABC):
     """A connected backend. `module` is what the loop calls; `optimizer` holds the learning rates."""
 
@@ -67,6 +71,28 @@ class Strategy(ABC):
         """Keep the parts; subclasses wrap the module."""
         self.parts = parts
         self.loss_scale = parts.loss_scale
+
+    #: Whether a window that ran out of memory may be run again here: no other rank waits for this one.
+    recovers = False
+
+    def vote(self, value: int) -> int:
+        """The highest value over the ranks, where they can `recover`; no device waits for it."""
+        return value
+
+    def catch_up(self) -> None:
+        """On the rank that failed, before the vote: whatever the other ranks wait for in this window.
+
+        Raises CannotCatchUp.
+        """
+        return
+
+    def abandon(self) -> None:
+        """Forget what the window has accumulated. Every rank calls, after a vote."""
+        return
+
+    def finish(self) -> None:
+        """After a vote that nobody failed: what is left to do before the step."""
+        return
 
     def accumulating(self, *, is_last: bool) -> AbstractContextManager[object]:
         """Around one micro batch's forward and backward; `is_last` marks the window's last one."""
@@ -93,7 +119,11 @@ class Strategy(ABC):
 
     @abstractmethod
     def load_state(self, read: Callable[[str], ParameterState], *, num_updates: int) -> None:
-        """The reverse: `read(name)` gives the full tensors. Every rank must call."""
+        """The reverse: `read(name)` gives the full tensors. Every rank must call.
+
+        A parameter for which it gives nothing has been opened just now: it keeps its weight and starts
+        without moments. A group's `opened_at` says after how many updates of the run it was opened.
+        """
 
     def whole_weights(self) -> Iterator[tuple[str, Tensor]]:
         """Every parameter, frozen ones too, whole, by its name in the unwrapped module."""
@@ -107,6 +137,14 @@ class Strategy(ABC):
         """Remove what lies outside the process. Nothing may be asked of the strategy afterwards."""
         return
 
+    def restore_loss_scale(self, state: dict[str, float]) -> None:
+        """Set fp16's loss scale, wherever the backend keeps a copy of it."""
+        self.loss_scale.load_state(state)
+
+    def release(self) -> None:
+        """Let go of what would keep module and states alive, before another engine takes their place."""
+        return
+
     def set_learning_rate(self, factor: float) -> None:
         """Set each group's rate to `factor` times its highest rate."""
         for group in self.optimizer.param_groups:
@@ -116,6 +154,15 @@ class Strategy(ABC):
         """Trainable parameters under their names in the unwrapped module."""
         named = self.parts.module.named_parameters()
         return [(name, parameter) for name, parameter in named if parameter.requires_grad]
+
+
+def updates_of(group: dict[str, Any], num_updates: int) -> int:
+    """The updates that a group has had itself: Adam corrects its moments' bias by this number.
+
+    Counted with the run's updates instead, a tensor's first step after its opening would be 1 - beta1 over
+    the root of 1 - beta2 of what it should be: three times too long with the usual values.
+    """
+    return max(0, num_updates - int(group.get("opened_at", 0)))
 
 
 def remember_rates(optimizer: Optimizer) -> Optimizer:

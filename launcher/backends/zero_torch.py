@@ -27,6 +27,7 @@ from launcher.backends.strategy_torch import (
     mismatch,
     poisoned_if_not_finite,
     remember_rates,
+    updates_of,
 )
 
 OURS = ("bf16", "fp16", "torch_autocast", "optimizer", "scheduler")
@@ -81,6 +82,11 @@ class ZeroStrategy(Strategy):
             self.zero.custom_loss_scaler = True
             self.zero.external_loss_scale = float(self.loss_scale.scale)
 
+    def restore_loss_scale(self, state: dict[str, float]) -> None:
+        """The engine multiplies by a copy of its own."""
+        super().restore_loss_scale(state)
+        self._apply_loss_scale()
+
     @contextmanager
     def accumulating(self, *, is_last: bool) -> Iterator[None]:
         """Tell the engine whether this micro batch ends the window."""
@@ -117,6 +123,10 @@ class ZeroStrategy(Strategy):
         self._check_offload()
         line = f"{self.parts.name}: DeepSpeedEngine over {ranks} ranks on {self.parts.device.type}"
         return "\n".join([line, *self.notes()])
+
+    def release(self) -> None:
+        """Take the engine's hooks off the module and free its partitions."""
+        self.module.destroy()  # type: ignore[operator]
 
     def notes(self) -> list[str]:
         """What else is worth a line at the start."""
@@ -164,10 +174,15 @@ class ZeroStrategy(Strategy):
 
     def _make_moments(self, num_updates: int) -> None:
         self.has_moments = True
-        for flat in self._partitions():
+        for index, flat in enumerate(self._partitions()):
             moments = {key: torch.zeros_like(flat) for key in MOMENTS}
-            self.optimizer.state[flat] = {"step": self._step_count(num_updates, flat), **moments}
+            step = self._step_count(updates_of(self._group_of(index), num_updates), flat)
+            self.optimizer.state[flat] = {"step": step, **moments}
         self._tie_moments()
+
+    def _group_of(self, index: int) -> dict[str, Any]:
+        """The parameter group that a partition is of."""
+        return self.optimizer.param_groups[index]
 
     def _step_count(self, num_updates: int, flat: Tensor) -> Tensor | int:
         """The number of updates as this optimizer keeps it."""

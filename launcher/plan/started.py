@@ -1,7 +1,7 @@
 """The recipe as it was started: what the starter, a DeepSpeed JSON and the command line add to it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,8 @@ from launcher.backends.lint import read_ds_file, require_one_checkpointing
 from launcher.backends.options import BACKENDS, BackendOptions
 from launcher.errors import LaunchMismatch, Problem
 from launcher.facts import RunArguments, Starter
+from launcher.plan.levers import typed
+from launcher.plan.resume_file import resume_changes
 from launcher.recipe.load import LoadedRecipe, load_recipe
 
 
@@ -33,10 +35,26 @@ def resolve_started(arguments: RunArguments, starter: Starter) -> Started:
     found = _found(loaded, starter)
     if found:
         loaded = load_recipe(arguments.recipe, arguments.overrides, extra=extra | found)
+    name = arguments.name or loaded.name
+    loaded = _as_noted(arguments, loaded, name, extra | found)
     backend = loaded.recipe.backend.name
     _check_ranks(backend, starter)
-    name = arguments.name or loaded.name
     return Started(loaded=loaded, backend=backend, name=name, ds_config=_ds_config(loaded, starter))
+
+
+def _as_noted(
+    arguments: RunArguments, loaded: LoadedRecipe, name: str, extra: dict[str, Any]
+) -> LoadedRecipe:
+    """With what an earlier run of this folder noted for its continuation."""
+    recipe = loaded.recipe
+    if recipe.training.resume_from_checkpoint is None:
+        return loaded
+    changes, reason = resume_changes(Path(recipe.output_dir).expanduser() / name, loaded)
+    if not changes:
+        return loaded
+    again = load_recipe(arguments.recipe, arguments.overrides, extra=extra | changes)
+    said = f"resume.json ({reason}): {typed(changes)}"
+    return replace(again, notices=(*again.notices, said))
 
 
 def _decided(arguments: RunArguments, starter: Starter) -> dict[str, Any]:

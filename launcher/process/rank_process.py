@@ -51,7 +51,7 @@ def _guarded(argv: Sequence[str]) -> int:
         tell(str(usage))
         return 0
     except LauncherError as error:
-        tell(f"{_RULE}\n{error}\n{_RULE}")
+        tell(f"{_RULE}\n{error}\n{_RULE}", always=error.concerns_one_rank)
         return error.exit_code
     except KeyboardInterrupt:
         tell("interrupted; the last whole checkpoint is kept: the same command with --resume continues")
@@ -75,7 +75,7 @@ def _let_the_first_rank_speak() -> None:
         time.sleep(_LINGER_S)
 
 
-def tell(text: str) -> None:
-    """A line on stderr, from the first rank only."""
-    if os.environ.get("RANK", "0") == "0":
+def tell(text: str, *, always: bool = False) -> None:
+    """A line on stderr, from the first rank only unless `always`."""
+    if always or os.environ.get("RANK", "0") == "0":
         print(text, file=sys.stderr, flush=True)

@@ -98,6 +98,11 @@ class TrainingOptions(Options):
     loss_chunk_bytes: int | None = Field(
         None, ge=1, description="Most bytes of logits at once (causal LM); none: all of them."
     )
+    memory_probe: bool | Literal["auto"] = Field(
+        "auto",
+        description="Try the longest batch, the optimizer's states, evaluation and a save's gathering before "
+        "step 1, without an update; auto: on a GPU.",
+    )
     logging_steps: Rows = Field(10, description="Steps between two log lines.")
     eval_steps: Interval = Field(
         None, description="Interval between evaluations; the end is always evaluated."

@@ -7,16 +7,16 @@ from contextlib import closing
 import torch
 
 from launcher.data.batches_torch import Window, windows
-from launcher.step.micro import accumulate
 from launcher.train.callbacks.callback import Callback
 from launcher.train.job import Job
+from launcher.train.retry import Retry
 from launcher.train.state import PendingStep
 
 
-def train(job: Job, callbacks: Sequence[Callback]) -> None:
+def train(job: Job, callbacks: Sequence[Callback], retry: Retry) -> None:
     """Run from `job.progress.step` to the end, callbacks included."""
     job.strategy.module.train()
-    loop = _Loop(job, callbacks)
+    loop = _Loop(job, callbacks, retry)
     with closing(_windows(job)) as stream:
         for window in stream:
             loop.run(window)
@@ -43,8 +43,9 @@ def _windows(job: Job) -> Generator[Window, None, None]:
 class _Loop:
     """The state between two steps: the step that is not settled yet, and the losses not yet logged."""
 
-    def __init__(self, job: Job, callbacks: Sequence[Callback]) -> None:
+    def __init__(self, job: Job, callbacks: Sequence[Callback], retry: Retry) -> None:
         self.job = job
+        self.retry = retry
         self.callbacks = callbacks
         self.pending: PendingStep | None = None
         self.losses = torch.zeros((), device=job.world.device)
@@ -55,18 +56,11 @@ class _Loop:
         """One global step. The previous step is settled after this one's work has been handed over."""
         job, step = self.job, window.step + 1
         with job.measure.phase("forward and backward"):
-            share = accumulate(
-                job.strategy,
-                window.micro_batches,
-                num_targets=window.num_targets,
-                seed=job.recipe.training.seed,
-                step=window.step,
-                rank=job.world.rank,
-            )
+            share = self.retry.run(window)
         self.settle()
         factor = job.rate_factor(job.progress.updates)
         job.strategy.set_learning_rate(factor)
-        with job.measure.phase("optimizer"):
+        with job.measure.phase("optimizer"), self.retry.guarded("the optimizer's step", step):
             outcome = job.strategy.step()
         self._push(window, share, outcome.grad_norm, outcome.skipped, factor)
         for callback in self.callbacks:
@@ -113,7 +107,11 @@ class _Loop:
 
     def _run(self, callback: Callback) -> None:
         start = time.perf_counter()
-        with self.job.measure.phase(callback.phase):
+        phase = callback.phase or type(callback).__name__.lower()
+        with (
+            self.job.measure.phase(callback.phase),
+            self.retry.guarded(phase, self.job.progress.step),
+        ):
             callback.run(self.job)
         spent = time.perf_counter() - start
         self.started += spent

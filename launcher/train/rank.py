@@ -29,7 +29,6 @@ from launcher.plan.started import Started, resolve_started
 from launcher.plan.write import run_files, write_file
 from launcher.precision import choose_tf32
 from launcher.registry import load_attribute
-from launcher.train.audit import Audit
 from launcher.train.callbacks.evaluate import Evaluate
 from launcher.train.checkpoint import load, load_weights
 from launcher.train.final_model import write_model
@@ -37,8 +36,11 @@ from launcher.train.first_forward import PrecisionProbe
 from launcher.train.folder import SUMMARY, Claim, claim
 from launcher.train.job import Job
 from launcher.train.loop import train
-from launcher.train.metrics_log import MetricsLog
+from launcher.train.memory_probe import probe_memory, wants_probe
+from launcher.train.out_of_memory import is_out_of_memory, while_loading
+from launcher.train.open_log import open_log
 from launcher.train.pieces import pieces_line
+from launcher.train.retry import Retry
 from launcher.train.setup import build_job, make_callbacks
 from launcher.train.summary import summary
 from launcher.train.world import World, join, leave
@@ -95,7 +97,12 @@ def _run(arguments: RunArguments, starter: Starter, started: Started, machine: M
     place: Claim = world.broadcast(
         world.agreed(lambda: claim(folder, resume=resume, new=arguments.new) if world.is_first else None)
     )  # type: ignore[assignment]
-    job = build_job(recipe, plan, place.folder, world, started.ds_config)
+    try:
+        job = build_job(recipe, plan, place.folder, world, started.ds_config)
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise while_loading(error, world.device) from None
     # Only now, when everything is there and fits, does the run leave a trace.
     world.agreed(lambda: _take(place, started, job.plan, machine, starter) if world.is_first else None)
     _train(job, place.checkpoint, machine, started.loaded.name)
@@ -172,22 +179,18 @@ def _train(job: Job, checkpoint: Path | None, machine: Machine, recipe_name: str
     callbacks = make_callbacks(job)
     if checkpoint is not None:
         load(job, checkpoint)
-    board = "tensorboard" in job.recipe.tracking.report_to
-    job.metrics = MetricsLog(
-        job.folder,
-        is_first=job.world.is_first,
-        total_steps=job.total_steps,
-        start=job.progress.step,
-        board=board,
-    )
+    job.metrics = open_log(job, machine)
     try:
         job.say(job.strategy.check())
         if pieces := pieces_line(job):
             job.say(pieces)
         _say_start(job, checkpoint)
         _watch_first_steps(job, callbacks)
+        retry = Retry(job)
+        if wants_probe(job):
+            probe_memory(job, retry)
         started = time.perf_counter()
-        train(job, callbacks)
+        train(job, callbacks, retry)
         _finish(job, callbacks, time.perf_counter() - started, machine, recipe_name)
     finally:
         job.metrics.close()
@@ -205,8 +208,7 @@ def _watch_first_steps(job: Job, callbacks: list[Any]) -> None:
     """Precision is seen in the first forward pass, movement after the first updates."""
     PrecisionProbe(job.module).attach(job.say)
     for callback in callbacks:
-        if isinstance(callback, Audit):
-            callback.start(job)
+        callback.start(job)
 
 
 def _finish(job: Job, callbacks: list[Any], seconds: float, machine: Machine, recipe_name: str) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from launcher.data.batches_torch import eval_batches
+from launcher.backends.options import BACKENDS
+from launcher.data.batches_torch import Batch, eval_batches
 from launcher.data.tokens import TokenStore
 from launcher.errors import Problem, TrainError
 from launcher.metrics.classification import scores
@@ -16,6 +17,7 @@ from launcher.metrics.regression import regression_scores
 from launcher.metrics.windows import mean_of_windows, summed_loss
 from launcher.train.callbacks.callback import Callback, interval_due
 from launcher.train.job import Job
+from launcher.train.retry import in_pieces
 
 SMALLER_IS_BETTER = ("loss", "perplexity", "mse")
 
@@ -64,16 +66,23 @@ def _run(job: Job, store: TokenStore) -> tuple[float, Any, Any]:
     total = torch.zeros((), dtype=torch.float64, device=job.world.device)
     rows, logits = [], []
     module = job.strategy.module
+
+    def forward(batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+        on_device = {key: tensor.to(job.world.device, non_blocking=True) for key, tensor in batch.items()}
+        loss, found = module(**on_device)
+        return loss, found.float()
+
     module.eval()
     with torch.no_grad():
         for ids, batch in eval_batches(
             store, size, job.world.rank, job.world.num_ranks, job.tokenizer.pad_token_id
         ):
-            on_device = {key: tensor.to(job.world.device, non_blocking=True) for key, tensor in batch.items()}
-            loss, found = module(**on_device)
-            total += loss
+            # A backend whose ranks gather weights for one another goes through the batch in step with them.
+            divided = BACKENDS.get(job.plan.backend).sharding.parameters
+            parts = [forward(batch)] if divided else in_pieces(batch, forward, job.world.device)
+            total += sum(loss for loss, _ in parts)
             rows.append(ids)
-            logits.append(found[: len(ids)].float())
+            logits.append(torch.cat([found for _, found in parts])[: len(ids)])
     module.train()
     answers = torch.cat(logits).cpu().numpy() if logits else np.zeros((0, len(job.label_names)))
     return float(total), np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64), answers
