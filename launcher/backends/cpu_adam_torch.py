@@ -58,7 +58,7 @@ def _deepspeeds(optimizer: Optimizer) -> Optimizer:
     """DeepSpeed's AdamW over the same groups, with the same settings."""
     from deepspeed.ops.adam import DeepSpeedCPUAdam
 
-    kept = ("params", "names", "lr", "betas", "eps", "weight_decay", "initial_lr")
+    kept = ("params", "names", "lr", "betas", "eps", "weight_decay", "initial_lr", "opened_at")
     groups = [{key: group[key] for key in kept if key in group} for group in optimizer.param_groups]
     defaults = optimizer.defaults
     made: Optimizer = DeepSpeedCPUAdam(

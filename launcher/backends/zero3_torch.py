@@ -30,6 +30,10 @@ class Zero3Strategy(ZeroStrategy):
             found = {"weight": self.zero.get_full_hp_param(parameter)}
             yield name, found | {key: self.zero.get_full_hp_param(parameter, key) for key in keys}
 
+    def _group_of(self, index: int) -> dict[str, Any]:
+        """The parameter group that a sub-group is of."""
+        return self.optimizer.param_groups[self.zero.sub_group_to_group_id[index]]
+
     def load_state(self, read: Callable[[str], ParameterState], *, num_updates: int) -> None:
         """Fill this rank's pieces, then the placeholders' pieces from them.
 

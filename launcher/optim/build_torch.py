@@ -9,24 +9,31 @@ Group = dict[str, object]
 
 
 def parameter_groups(
-    module: nn.Module, weight_decay: float, rates: Mapping[str, float] | None = None
+    module: nn.Module,
+    weight_decay: float,
+    rates: Mapping[str, float] | None = None,
+    opened_at: Mapping[str, int] | None = None,
 ) -> list[Group]:
     """Trainable parameters by decay and rate: matrices decay, biases and norms (one dimension) do not.
 
-    `rates` gives learning rates by name; without it every group takes the optimizer's. No group is empty,
-    which some engines refuse, and none equals another: each costs the engine a
-    pass of its own. `names` stay right where a backend replaces the parameters' objects.
+    `rates` gives learning rates by name; without it every group takes the optimizer's. `opened_at`: after how
+    many updates a parameter began to train; those that began together share a count, engines that keep one
+    count a group included. No group is empty, which some engines refuse, and none equals another: each costs
+    the engine a pass of its own. `names` stay right where a backend replaces the parameters' objects.
     """
-    found: dict[tuple[float, float | None], Group] = {}
+    found: dict[tuple[float, float | None, int], Group] = {}
     for name, parameter in module.named_parameters():
         if not parameter.requires_grad:
             continue
         decay, rate = 0.0 if parameter.ndim < 2 else weight_decay, rates[name] if rates else None
+        since = opened_at.get(name, 0) if opened_at else 0
         fresh: Group = {"params": [], "names": [], "weight_decay": decay}
-        group = found.setdefault((decay, rate), fresh if rate is None else fresh | {"lr": rate})
+        fresh |= {} if rate is None else {"lr": rate}
+        fresh |= {"opened_at": since} if since else {}
+        group = found.setdefault((decay, rate, since), fresh)
         group["params"].append(parameter)  # type: ignore[attr-defined]
         group["names"].append(name)  # type: ignore[attr-defined]
-    return [found[key] for key in sorted(found, key=lambda key: (-key[0], key[1] or 0.0))]
+    return [found[key] for key in sorted(found, key=lambda key: (key[2], -key[0], key[1] or 0.0))]
 
 
 def rates_of(
