@@ -61,6 +61,10 @@ class MemoryWatch:
             return max(self.allocated, int(torch.cuda.max_memory_allocated(self.device)))
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
+    def now_bytes(self) -> int:
+        """What is held at this moment: allocated on a GPU (a counter of the host's), resident on a CPU."""
+        return int(torch.cuda.memory_allocated(self.device)) if self.is_cuda else resident_bytes()
+
     def result(self) -> dict[str, Any]:
         """Everything, in plain types."""
         found: dict[str, Any] = {"phases": dict(self.phases)}

@@ -14,7 +14,7 @@ class Log(Callback):
     def __init__(self) -> None:
         """Start the clock."""
         self.paused = 0.0
-        self.last = time.perf_counter()
+        self.last: float | None = None
         self.rows = self.tokens = 0
 
     def pause(self, seconds: float) -> None:
@@ -28,13 +28,15 @@ class Log(Callback):
                 f"step {record.step}: gradients are not finite (loss {record.loss:g}); weights left alone, "
                 f"{job.progress.skipped} step(s) skipped so far"
             )
-        note = f"loss {record.loss:.4f}" if record.is_logged else ""
-        job.metrics.advance(record.step, note)
+        job.metrics.advance(record.step)
         if record.is_logged:
             self._write(job, record)
 
     def _write(self, job: Job, record: StepRecord) -> None:
         now = time.perf_counter()
+        if self.last is None:  # a resumed run has rows already, which took no time here
+            self.last = job.metrics.opened
+            self.rows, self.tokens = job.metrics.rows_at_start, job.metrics.tokens_at_start
         seconds = max(1e-9, now - self.last - self.paused)
         rows, tokens = job.progress.rows - self.rows, job.progress.tokens - self.tokens
         self.last, self.paused = now, 0.0
@@ -48,14 +50,12 @@ class Log(Callback):
             "samples_per_s": round(rows / seconds, 3),
             "tokens_per_s": round(tokens / seconds, 1),
             "memory_bytes": job.measure.peak_bytes(),
+            "memory_now_bytes": job.measure.now_bytes(),
             "skipped_steps": job.progress.skipped,
         }
         if job.strategy.loss_scale.is_live:
             line["loss_scale"] = float(job.strategy.loss_scale.scale)
+        line |= job.metrics.gauge(line)
         job.metrics.write(line)
         if math.isfinite(record.loss):
-            job.say(
-                f"step {record.step}/{job.total_steps}  epoch {record.epoch:.2f}  loss {record.loss:.4f}  "
-                f"rate {record.learning_rate:.2e}  norm {record.grad_norm:.3f}  "
-                f"{line['samples_per_s']:.0f} rows/s"
-            )
+            job.metrics.tell(line)
