@@ -82,10 +82,14 @@ class LossScale:
         self.finite_steps = torch.where(grown, 0.0, count)
 
     def state(self) -> dict[str, float]:
-        """For a checkpoint."""
+        """For a checkpoint; empty where nothing is scaled, so that fp16 may go on from there."""
+        if not self.is_live:
+            return {}
         return {"scale": float(self.scale), "finite_steps": float(self.finite_steps)}
 
     def load_state(self, state: dict[str, float]) -> None:
-        """From a checkpoint."""
+        """From a checkpoint. Another precision's scale is left alone: bf16 goes on from fp16 unscaled."""
+        if not self.is_live or state.get("scale", 1.0) <= 1.0:
+            return
         self.scale.fill_(state["scale"])
         self.finite_steps.fill_(state["finite_steps"])

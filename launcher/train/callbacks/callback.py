@@ -12,6 +12,9 @@ class Callback:
 
     phase = ""
 
+    def start(self, job: Job) -> None:
+        """Called on every rank before the first step, a checkpoint loaded."""
+
     def is_due(self, job: Job, step: int) -> bool:
         """Whether `run` is wanted after that step; the loop then settles every step first."""
         return False
@@ -21,6 +24,9 @@ class Callback:
 
     def on_record(self, job: Job, record: StepRecord) -> None:
         """Called for every settled step, in order, one step late."""
+
+    def reopened(self, job: Job) -> None:
+        """Told when the engine has been built anew over more parameters, before the next step."""
 
     def pause(self, seconds: float) -> None:
         """Told how long the callbacks that were due have taken, so that rates can leave it out."""
