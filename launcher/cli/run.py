@@ -33,10 +33,11 @@ from launcher.recipe.load import LoadedRecipe, load_recipe
 SUMMARY = "start a recipe on its backend, and watch it to its end"
 USAGE = """usage: launcher run RECIPE [--backend NAME | --ds FILE | --config_file FILE] [--gpus N]
                     [--name NAME] [--starter NAME] [--resume [auto|PATH] | --new]
-                    [--output_dir DIR] [--dry-run] [key=value ...]
+                    [--output_dir DIR] [--quiet] [--dry-run] [key=value ...]
 
 --gpus N       processes, one a card (the recipe's hardware.gpus)
 --ds FILE      one's own DeepSpeed JSON; --config_file FILE: one's own Accelerate YAML
+--quiet        no bar and no line a step: tracking.progress=quiet
 --dry-run      print the starter's command line and stop
 --starter NAME accelerate, torchrun, deepspeed or python instead of the backend's preferred one"""
 

@@ -15,7 +15,7 @@ from launcher.registry import nearest
 QUICKSTART = "quickstart"
 WITH_VALUE = ("recipe", "ds", "backend", "name", "plan", "output_dir")
 USAGE = """usage: run.py [--recipe NAME|FILE] [--ds FILE] [--backend NAME] [--name NAME]
-              [--resume [auto|PATH] | --new] [--output_dir DIR] [--plan FILE] [key=value ...]
+              [--resume [auto|PATH] | --new] [--output_dir DIR] [--plan FILE] [--quiet] [key=value ...]
 
 Start it with python, accelerate launch, torchrun or deepspeed. Without --recipe: quickstart.
 `key=value`, `--key value` and `--key=value` override the recipe; `launcher cat NAME` shows its keys."""
@@ -102,6 +102,8 @@ def _read_option(reader: Reader, name: str, value: str | None) -> None:
         _value(reader, name, value)
     elif name in reader.grammar.flags and value is None:
         reader.flags.add(name)
+    elif name == "quiet" and value is None:
+        reader.overrides.append("tracking.progress=quiet")
     elif name == "resume":
         reader.options["resume"] = _optional_value(reader, value, default="auto")
     elif name in reader.grammar.with_value:

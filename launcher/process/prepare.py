@@ -26,6 +26,7 @@ from launcher.process.op_lock import clear_stale_locks
 from launcher.recipe.batch import nearest_reachable, solve
 from launcher.recipe.check import data_problems
 from launcher.recipe.load import LoadedRecipe
+from launcher.recipe.tracking import missing_trackers
 
 
 def prepare(arguments: RunArguments, starter: Starter, environ: MutableMapping[str, str]) -> tuple[str, ...]:
@@ -86,8 +87,8 @@ def _settle_cards(
 
 
 def require_ready(loaded: LoadedRecipe, gpus: Sequence[str]) -> None:
-    """Raise what can be seen without torch, all of it at once: no card, no data files, no model folder."""
-    missing = list(data_problems(loaded))
+    """Raise what can be seen without torch, all at once: no card, data files, model folder or tracker."""
+    missing = [*data_problems(loaded), *missing_trackers(loaded.recipe.tracking)]
     try:
         find_model(loaded.recipe.model)
     except RecipeError as error:

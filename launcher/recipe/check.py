@@ -12,6 +12,7 @@ from launcher.recipe.library import is_shipped
 from launcher.recipe.load import LoadedRecipe, load_recipe
 from launcher.recipe.paths import candidates
 from launcher.recipe.provenance import Origin, shown
+from launcher.recipe.tracking import missing_trackers
 from launcher.registry import nearest
 
 DATA_KEYS = ("data.train_file", "data.eval_file")
@@ -37,7 +38,8 @@ def check(name_or_file: str, overrides: Sequence[str] = ()) -> Findings:
     files = {key: _missing(loaded, key) for key in DATA_KEYS}
     brought = [key for key, found in files.items() if found and to_be_brought(loaded, key)]
     problems = [problem for key, found in files.items() if key not in brought for problem in found]
-    notices = [*loaded.notices, *_bring_your_own(loaded, brought)]
+    trackers = [problem.render() for problem in missing_trackers(loaded.recipe.tracking)]
+    notices = [*loaded.notices, *_bring_your_own(loaded, brought), *trackers]
     return Findings(
         name=name_or_file,
         path=str(loaded.path),

@@ -16,6 +16,7 @@ from launcher.train.display import Display, choose_mode
 from launcher.train.outlet import Outlet, named, open_board
 
 FILE = "metrics.jsonl"
+CONFUSIONS = "confusions.jsonl"
 
 
 def _plain(value: Any) -> Any:
@@ -107,13 +108,15 @@ class MetricsLog:
         progress: str = "auto",
         outlets: Sequence[Outlet] = (),
     ) -> None:
-        """Continue after `start` steps; `board` also writes TensorBoard events, `outlets` are told as well."""
+        """Continue after `start` steps; `board` also writes TensorBoard events, `outlets` are told too."""
         self.is_first = is_first
         self.opened = time.perf_counter()
         self.gauge: Gauge = lambda line: {}
         if not is_first:
             return
+        self.folder = folder
         keep_until(folder / FILE, start)
+        keep_until(folder / CONFUSIONS, start)
         self.file = LineFile(folder / FILE)
         opened = open_board(folder, start, say) if board else None
         self.outlets = [*([opened] if opened else ()), *outlets]
@@ -133,6 +136,13 @@ class MetricsLog:
         numbers = named(line)
         for outlet in self.outlets:
             outlet.log(numbers, line["step"])
+
+    def keep_confusions(self, line: Mapping[str, Any]) -> None:
+        """Append one evaluation's classes to their own file: step, labels, [true, predicted, rows]."""
+        if self.is_first:
+            file = LineFile(self.folder / CONFUSIONS)
+            file.write(as_json(line))
+            file.close()
 
     def tell(self, line: Mapping[str, Any]) -> None:
         """Show a logged step to the person."""

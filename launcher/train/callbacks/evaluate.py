@@ -1,6 +1,8 @@
 """Evaluation: every row exactly once on any number of ranks, numbers reduced batch by batch."""
 
+import functools
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from launcher.data.batches_torch import Batch, eval_batches
 from launcher.data.tokens import TokenStore
 from launcher.errors import Problem, TrainError
 from launcher.metrics.classification import scores
+from launcher.metrics.confusion import confusions
 from launcher.metrics.label_sets import set_scores
 from launcher.metrics.language import perplexity
 from launcher.metrics.regression import regression_scores
@@ -22,9 +25,13 @@ from launcher.train.retry import in_pieces
 SMALLER_IS_BETTER = ("loss", "perplexity", "mse")
 
 
-def evaluate(job: Job, store: TokenStore) -> dict[str, float]:
+Classes = Callable[[Any, Any], None]
+
+
+def evaluate(job: Job, store: TokenStore, *, classes: Classes | None = None) -> dict[str, float]:
     """Metrics over all rows of `store`, the same on every rank.
 
+    `classes` is told predicted and true class of every row, where the labels are classes.
     Raises TrainError where the rows counted are not the rows there are: the metric would be wrong.
     """
     gathered = job.world.gather(_run(job, store))
@@ -41,6 +48,8 @@ def evaluate(job: Job, store: TokenStore) -> dict[str, float]:
     labels = store.labels[seen]
     if store.sources is not None:
         found["loss"], logits, labels = _by_row(logits, labels, store.sources[seen])
+    if classes is not None and labels.dtype == np.int64:
+        classes(logits.argmax(-1), labels)
     return found | label_scores(logits, labels, len(job.label_names))
 
 
@@ -96,6 +105,17 @@ def _miscounted(seen: int, rows: int) -> Problem:
     )
 
 
+def _keep_confusions(job: Job, predictions: Any, labels: Any) -> None:
+    """Which class was taken for which at this step, beside the log: too much for a line of it."""
+    job.metrics.keep_confusions(
+        {
+            "step": job.progress.step,
+            "labels": list(job.label_names),
+            "counts": confusions(predictions, labels),
+        }
+    )
+
+
 class Evaluate(Callback):
     """Evaluates at an interval and at the end; remembers the best."""
 
@@ -115,7 +135,7 @@ class Evaluate(Callback):
         """Evaluate, write, and compare with the best so far."""
         assert job.eval_store is not None
         start = time.perf_counter()
-        self.last = evaluate(job, job.eval_store)
+        self.last = evaluate(job, job.eval_store, classes=functools.partial(_keep_confusions, job))
         line: dict[str, Any] = {"step": job.progress.step, "epoch": round(job.progress.epoch, 4)}
         line |= {f"eval_{name}": value for name, value in self.last.items()}
         line["eval_seconds"] = round(time.perf_counter() - start, 3)
