@@ -1,6 +1,5 @@
-"""Logged steps to metrics.jsonl and to the person; steps whose numbers are not finite at once."""
+"""Logged steps to metrics.jsonl and to the person, whatever their numbers are: none is left out."""
 
-import math
 import time
 
 from launcher.train.callbacks.callback import Callback
@@ -23,11 +22,6 @@ class Log(Callback):
 
     def on_record(self, job: Job, record: StepRecord) -> None:
         """Write what is due."""
-        if record.skipped:
-            job.say(
-                f"step {record.step}: gradients are not finite (loss {record.loss:g}); weights left alone, "
-                f"{job.progress.skipped} step(s) skipped so far"
-            )
         job.metrics.advance(record.step)
         if record.is_logged:
             self._write(job, record)
@@ -52,10 +46,10 @@ class Log(Callback):
             "memory_bytes": job.measure.peak_bytes(),
             "memory_now_bytes": job.measure.now_bytes(),
             "skipped_steps": job.progress.skipped,
+            "finite_fraction": round(job.progress.updates / record.step, 6),
         }
         if job.strategy.loss_scale.is_live:
-            line["loss_scale"] = float(job.strategy.loss_scale.scale)
+            line["loss_scale"] = record.loss_scale
         line |= job.metrics.gauge(line)
         job.metrics.write(line)
-        if math.isfinite(record.loss):
-            job.metrics.tell(line)
+        job.metrics.tell(line)

@@ -1,0 +1,118 @@
+"""Watches loss and gradients of every settled step; tells, keeps evidence, and ends the run where it must.
+
+Nothing here reads a device in the steady state: records arrive one step late. Skips are known on every rank,
+so all of them come to the same decision at the same step.
+"""
+
+import math
+
+from launcher.train.callbacks.callback import Callback
+from launcher.train.job import Job
+from launcher.train.numbers import Numbers
+from launcher.train.numbers_end import end
+from launcher.train.numbers_evidence import MOST_FILES, evidence, keep, path_of, texts
+from launcher.train.numbers_inspect import bad_parameters
+from launcher.train.numbers_spikes import Spikes
+from launcher.train.numbers_zero import require_targets, stuck_at_zero
+from launcher.train.state import StepRecord
+
+
+class WatchNumbers(Callback):
+    """One for a run; `start` before the first step."""
+
+    def __init__(self) -> None:
+        """Nothing is known before `start`."""
+        self.loss, self.norm = Spikes(), Spikes()
+        self.num_files = 0
+        self.said_settling = self.said_empty = self.has_learnt = False
+
+    def start(self, job: Job) -> None:
+        """Look at the weights and the rows once, and take over what a checkpoint says."""
+        self.numbers = Numbers(
+            job.recipe.training,
+            is_scaled=job.strategy.loss_scale.is_live,
+            in_a_row=job.progress.skipped_in_a_row,
+            has_updated=job.progress.updates > 0,
+        )
+        self.numbers.last_logged = job.progress.step
+        self.has_learnt = job.progress.updates > 0
+        if bad := bad_parameters(job):
+            names = list(bad)
+            job.say(
+                f"{len(bad)} weights are not finite before the first step: {', '.join(names[:3])}; "
+                "a row that uses them makes a loss that is not finite either"
+            )
+        require_targets(job)
+
+    def on_record(self, job: Job, record: StepRecord) -> None:
+        """Judge a step. Raises NonFinite where the run must end, TrainError where nothing can be learnt."""
+        if record.skipped:
+            self._skipped(job, record)
+            return
+        self.numbers.add(record)
+        if not record.num_targets:
+            self._empty(job, record)
+            return
+        self._spikes(job, record)
+        self.has_learnt |= record.grad_norm > 0
+        if self.numbers.is_stuck_at_zero(record, num_ranks=job.world.num_ranks):
+            stuck_at_zero(job, record, steps=self.numbers.zeros, has_learnt=self.has_learnt)
+
+    def _skipped(self, job: Job, record: StepRecord) -> None:
+        shares = job.world.gather(record.share)
+        loss_is_finite = all(math.isfinite(share) for share in shares)
+        is_settling = self.numbers.is_settling(loss_is_finite=loss_is_finite)
+        stop = self.numbers.add(record, loss_is_finite=loss_is_finite)
+        if stop is not None:
+            raise end(job, self.numbers, record, stop, shares)
+        if is_settling:
+            self._settling(job, record)
+            return
+        self._tell(job, record, loss_is_finite)
+        if self.num_files < MOST_FILES:
+            self.num_files += 1
+            facts = evidence(job, [*self.numbers.past], step=record.step, shares=shares)
+            keep(job, facts | {"texts": texts(job, facts["rows"])}, step=record.step)
+
+    def _settling(self, job: Job, record: StepRecord) -> None:
+        if not self.said_settling:
+            job.say(
+                f"step {record.step}: gradients overflow at the first loss scale; it is now "
+                f"{record.loss_scale:g}. Normal in the first fp16 steps: left out, counted in skipped_steps"
+            )
+        self.said_settling = True
+
+    def _tell(self, job: Job, record: StepRecord, loss_is_finite: bool) -> None:
+        what = (
+            f"gradients are not finite (norm {record.grad_norm:g})"
+            if loss_is_finite
+            else "loss is not finite"
+        )
+        scale = f"; loss scale now {record.loss_scale:g}" if self.numbers.is_scaled else ""
+        job.say(
+            f"step {record.step}: {what}; weights left alone, {job.progress.skipped} step(s) skipped so far, "
+            f"{self.numbers.in_a_row} in a row{scale}; rows in {path_of(job.folder, record.step).name}"
+        )
+
+    def _empty(self, job: Job, record: StepRecord) -> None:
+        if not self.said_empty:
+            rows = job.order.window(record.step - 1).tolist()
+            job.say(
+                f"step {record.step}: none of its {len(rows)} rows has a trained token: loss 0, nothing "
+                f"learnt from it (rows {', '.join(map(str, rows[:8]))}); said once"
+            )
+        self.said_empty = True
+
+    def _spikes(self, job: Job, record: StepRecord) -> None:
+        """A rank sees its own share of the loss; the norm is everyone's."""
+        found = {
+            "loss": self.loss.add(record.share * job.world.num_ranks),
+            "gradient norm": self.norm.add(record.grad_norm),
+        }
+        for name, spike in found.items():
+            if spike is not None:
+                job.say(
+                    f"step {record.step}: {name} {spike.value:.4g} is {spike.factor:.1f} times the median of "
+                    f"the steps before ({spike.median:.4g})"
+                )
+                return
