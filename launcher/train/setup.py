@@ -39,6 +39,8 @@ from launcher.train.audit import Audit
 from launcher.train.callbacks.callback import Callback
 from launcher.train.callbacks.evaluate import Evaluate
 from launcher.train.callbacks.log import Log
+from launcher.train.callbacks.movement import Movement
+from launcher.train.callbacks.numbers import WatchNumbers
 from launcher.train.callbacks.save import Save
 from launcher.train.job import Job
 from launcher.train.memory_watch import MemoryWatch
@@ -194,7 +196,7 @@ def make_callbacks(job: Job) -> list[Callback]:
 
     evaluate = Evaluate(steps(options.eval_steps), best_metric(job.recipe))
     save = Save(steps(options.save_steps), options.save_total_limit, keep_best=options.load_best_model_at_end)
-    return [Log(), Audit(), evaluate, save]
+    return [Log(), WatchNumbers(), Movement(), Audit(), evaluate, save]
 
 
 def best_metric(recipe: Recipe) -> str:
