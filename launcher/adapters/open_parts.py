@@ -1,4 +1,4 @@
-"""From the words of a freezing plan (`head`, `top 2 blocks`, a name, a glob) to a model's parameters. No torch.
+"""From the words of a freezing plan (`head`, `top 2 blocks`, a name, a glob) to parameters. No torch.
 
 Works on the names of parameters only: the real ones, read off the module tree before any weight is read, or
 those that a configuration lets one foresee.

@@ -50,4 +50,5 @@ def phases_that_are_not_reached(given: "Given") -> Iterator[str]:
         late = epoch.replace(".", "", 1).isdigit() and float(epoch) >= training.num_train_epochs
         if late:
             key = f"{SCHEDULE}.{epoch}"
-            yield f"{given.at(key)}  {key}: has no effect: the run ends at epoch {training.num_train_epochs:g}"
+            ends = f"the run ends at epoch {training.num_train_epochs:g}"
+            yield f"{given.at(key)}  {key}: has no effect: {ends}"

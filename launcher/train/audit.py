@@ -60,6 +60,11 @@ class Audit(Callback):
         """Mark every tensor as it is before the first step."""
         self.before = marks(job.strategy.local_tensors())
 
+    def reopened(self, job: Job) -> None:
+        """Watch the first updates of every segment: what has opened must move, the rest not."""
+        self.updates, self.done = 0, False
+        self.start(job)
+
     def on_record(self, job: Job, record: StepRecord) -> None:
         """Count the updates that can have moved something."""
         self.updates += not record.skipped and record.learning_rate > 0

@@ -188,14 +188,24 @@ class _Reader:
             safe_open(path, framework="pt") for path in sorted(checkpoint.glob("state-*.safetensors"))
         ]
         self.place = {key: file for file in self.files for key in file.keys()}  # noqa: SIM118
+        self.keys: dict[str, list[str]] = {}
+        for place in self.place:
+            name, _, key = place.rpartition("/")
+            self.keys.setdefault(name, []).append(key)
 
     def names(self) -> set[str]:
-        return {key.rsplit("/", 1)[0] for key in self.place}
+        return set(self.keys)
 
     def read(self, name: str) -> ParameterState:
-        keys = ("weight", "exp_avg", "exp_avg_sq")
-        found = {key: self.place[f"{name}/{key}"] for key in keys if f"{name}/{key}" in self.place}
-        return {key: file.get_tensor(f"{name}/{key}") for key, file in found.items()}
+        """Weight and optimizer state; nothing of a parameter that was not trained then."""
+        return {
+            key: self.place[f"{name}/{key}"].get_tensor(f"{name}/{key}") for key in self.keys.get(name, ())
+        }
+
+
+def read_progress(checkpoint: Path) -> Progress:
+    """The loop's counters when the checkpoint was written."""
+    return Progress(**json.loads((checkpoint / LOOP).read_text(encoding="utf-8")))
 
 
 def load(job: Job, checkpoint: Path) -> None:
@@ -205,10 +215,10 @@ def load(job: Job, checkpoint: Path) -> None:
     """
     manifest = json.loads((checkpoint / MANIFEST).read_text(encoding="utf-8"))
     _check_continuity(manifest["continues"], continuity(job), checkpoint)
-    state = json.loads((checkpoint / LOOP).read_text(encoding="utf-8"))
-    job.progress = Progress(**state)
+    job.progress = read_progress(checkpoint)
+    job.note_phases()
     load_weights(job, checkpoint, num_updates=job.progress.updates)
-    job.strategy.loss_scale.load_state(job.progress.loss_scale)
+    job.strategy.restore_loss_scale(job.progress.loss_scale)
     shape = (manifest["backend"], manifest["num_ranks"])
     if shape != (job.plan.backend, job.world.num_ranks):
         job.say(
@@ -218,10 +228,11 @@ def load(job: Job, checkpoint: Path) -> None:
 
 
 def load_weights(job: Job, checkpoint: Path, *, num_updates: int) -> None:
-    """Weights, and with `num_updates` > 0 the moments too."""
+    """Weights, and with `num_updates` > 0 the moments too. What opens at this very step is not held yet."""
     reader = _Reader(checkpoint)
     wanted = {name for name, _ in job.strategy.named_trainable()}
-    _check_names(wanted, reader.names(), checkpoint)
+    held = reader.names()
+    _check_names(wanted - (job.just_opened() - held), held, checkpoint)
     job.strategy.load_state(reader.read, num_updates=num_updates)
 
 

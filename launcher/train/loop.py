@@ -20,6 +20,8 @@ def train(job: Job, callbacks: Sequence[Callback], retry: Retry) -> None:
     with closing(_windows(job)) as stream:
         for window in stream:
             loop.run(window)
+            if job.stop.is_agreed(job.world):
+                break
     loop.settle()
 
 
@@ -31,7 +33,7 @@ def _windows(job: Job) -> Generator[Window, None, None]:
         job.plan.step,
         job.world.rank,
         start,
-        job.total_steps - start,
+        job.segment_end - start,
         job.tokenizer.pad_token_id,
         job.recipe.data.dataloader_num_workers,
         job.world.device.type == "cuda",
@@ -41,15 +43,13 @@ def _windows(job: Job) -> Generator[Window, None, None]:
 
 
 class _Loop:
-    """The state between two steps: the step that is not settled yet, and the losses not yet logged."""
+    """The state between two steps: the step that is not settled yet."""
 
     def __init__(self, job: Job, callbacks: Sequence[Callback], retry: Retry) -> None:
         self.job = job
         self.retry = retry
         self.callbacks = callbacks
         self.pending: PendingStep | None = None
-        self.losses = torch.zeros((), device=job.world.device)
-        self.num_losses = 0
         self.started = time.perf_counter()
 
     def run(self, window: Window) -> None:
@@ -72,12 +72,13 @@ class _Loop:
         self, window: Window, share: torch.Tensor, norm: torch.Tensor, skipped: torch.Tensor, factor: float
     ) -> None:
         job, step = self.job, window.step + 1
-        self.losses += share
-        self.num_losses += 1
-        is_logged = step % job.recipe.training.logging_steps == 0 or step == job.total_steps
-        loss = job.world.sum(self.losses / self.num_losses) if is_logged else share
+        job.unlogged.add(share)
+        is_logged = step % job.recipe.training.logging_steps == 0 or step == job.segment_end
+        asked = job.stop.vote(job.world.device)
+        summed = job.world.sum(torch.stack([job.unlogged.take(), asked] if is_logged else [asked]))
+        loss = summed[0] if is_logged else share
         self.pending = PendingStep(
-            torch.stack([loss, norm, skipped, share, job.strategy.loss_scale.scale]),
+            torch.stack([loss, norm, skipped, share, job.strategy.loss_scale.scale, summed[-1]]),
             step=step,
             num_targets=window.num_targets,
             learning_rate=job.plan.learning_rate * factor,
@@ -85,8 +86,6 @@ class _Loop:
             is_logged=is_logged,
         )
         self.window = window
-        if is_logged:
-            self.losses, self.num_losses = torch.zeros_like(self.losses), 0
 
     def settle(self) -> None:
         """Take in the pending step's numbers and tell the callbacks."""
@@ -95,6 +94,7 @@ class _Loop:
         record, progress = self.pending.settle(), self.job.progress
         self.pending = None
         progress.step, progress.epoch = record.step, record.epoch
+        self.job.stop.settle(record.stop_asked)
         progress.updates += not record.skipped
         progress.skipped_in_a_row = progress.skipped_in_a_row + 1 if record.skipped else 0
         progress.rows += self.window.num_rows

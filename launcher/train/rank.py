@@ -34,11 +34,12 @@ from launcher.train.checkpoint import load, load_weights
 from launcher.train.final_model import write_model
 from launcher.train.first_forward import PrecisionProbe
 from launcher.train.folder import SUMMARY, Claim, claim
+from launcher.train.freeze import rebuild, segments
 from launcher.train.job import Job
 from launcher.train.loop import train
 from launcher.train.memory_probe import probe_memory, wants_probe
-from launcher.train.out_of_memory import is_out_of_memory, while_loading
 from launcher.train.open_log import open_log
+from launcher.train.out_of_memory import is_out_of_memory, while_loading
 from launcher.train.pieces import pieces_line
 from launcher.train.retry import Retry
 from launcher.train.setup import build_job, make_callbacks
@@ -98,7 +99,7 @@ def _run(arguments: RunArguments, starter: Starter, started: Started, machine: M
         world.agreed(lambda: claim(folder, resume=resume, new=arguments.new) if world.is_first else None)
     )  # type: ignore[assignment]
     try:
-        job = build_job(recipe, plan, place.folder, world, started.ds_config)
+        job = build_job(recipe, plan, place.folder, world, started.ds_config, place.checkpoint)
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
@@ -190,7 +191,8 @@ def _train(job: Job, checkpoint: Path | None, machine: Machine, recipe_name: str
         if wants_probe(job):
             probe_memory(job, retry)
         started = time.perf_counter()
-        train(job, callbacks, retry)
+        for _ in segments(job, callbacks):
+            train(job, callbacks, retry)
         _finish(job, callbacks, time.perf_counter() - started, machine, recipe_name)
     finally:
         job.metrics.close()
@@ -217,6 +219,8 @@ def _finish(job: Job, callbacks: list[Any], seconds: float, machine: Machine, re
     best = job.progress.best_step
     if job.recipe.training.load_best_model_at_end and best not in (None, job.progress.step):
         path = job.folder / f"checkpoint-{best}"
+        if any(best <= start for start in job.starts):  # more has opened since: back to what was open then
+            rebuild(job, best - 1)
         load_weights(job, path, num_updates=0)
         job.say(f"exporting the best checkpoint, {path.name}")
         evaluate.again(job)

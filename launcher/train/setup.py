@@ -3,7 +3,7 @@
 import math
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,16 +25,19 @@ from launcher.models.load_torch import (
     checkpoint_activations,
     load_model,
 )
+from launcher.models.names_torch import parameter_names
 from launcher.optim.build_torch import build_optimizer, parameter_groups, rates_of
 from launcher.optim.rates import layerwise, second_matrix
 from launcher.optim.schedule import warmup_updates
 from launcher.precision_torch import LossScale, StepPrecision
+from launcher.recipe.freezing import opening_steps, openings
 from launcher.recipe.rules import metrics_of
 from launcher.recipe.schema import Recipe
 from launcher.recipe.training import Every, TrainingOptions
 from launcher.registry import load_attribute
 from launcher.step.module import TrainModule
 from launcher.step.packing_check import require_packing
+from launcher.train import freeze
 from launcher.train.audit import Audit
 from launcher.train.callbacks.callback import Callback
 from launcher.train.callbacks.evaluate import Evaluate
@@ -42,18 +45,28 @@ from launcher.train.callbacks.log import Log
 from launcher.train.callbacks.movement import Movement
 from launcher.train.callbacks.numbers import WatchNumbers
 from launcher.train.callbacks.save import Save
+from launcher.train.checkpoint import read_progress
 from launcher.train.job import Job
 from launcher.train.memory_watch import MemoryWatch
 from launcher.train.metrics_log import MetricsLog
 from launcher.train.prepared import Prepared, prepare_data
+from launcher.train.state import Progress
 from launcher.train.world import World
 from launcher.units import format_bytes
 
 
 def build_job(
-    recipe: Recipe, plan: Plan, folder: Path, world: World, ds_config: dict[str, Any] | None
+    recipe: Recipe,
+    plan: Plan,
+    folder: Path,
+    world: World,
+    ds_config: dict[str, Any] | None,
+    checkpoint: Path | None = None,
 ) -> Job:
-    """Everything, ready for the first step. Raises LauncherError; every rank must call."""
+    """Everything, ready for the first step, or for the one after `checkpoint`, which is not loaded yet.
+
+    Raises LauncherError; every rank must call.
+    """
     measure = MemoryWatch(world.device)
     prepared = world.agreed(lambda: _data(recipe, world))
     tokenizer, splits = prepared.tokenizer, prepared.splits
@@ -62,23 +75,30 @@ def build_job(
         print("\n".join(prepared.notices), file=sys.stderr, flush=True)
     chosen = Derived(key="max_length", value=store.max_length, reason=store.length_reason)
     plan = replace(plan, derived=(*plan.derived, chosen))
-    torch.manual_seed(recipe.training.seed)
-    module = world.agreed(lambda: _module(recipe, plan, world, splits, tokenizer))
-    # Counted now: a backend may leave placeholders of no elements behind.
-    sizes = [(parameter.requires_grad, parameter.numel()) for parameter in module.parameters()]
-    strategy = _connect(recipe, plan, world, module, ds_config)
     order = RowOrder(
         store.lengths, plan.step.global_batch_size, recipe.training.seed, recipe.data.group_by_length
     )
     total = total_steps(recipe.training, order.steps_per_epoch)
-    measure.mark("load")
+    opened = world.agreed(lambda: _openings(recipe, splits, order.steps_per_epoch, total))
+
+    def build(job: Job, step: int) -> None:
+        """Module and strategy over what is open after so many steps, the base model's weights in them."""
+        torch.manual_seed(recipe.training.seed)
+        module = world.agreed(lambda: _module(recipe, plan, world, splits, tokenizer))
+        freeze.apply(module.model, job.openings, step)
+        # Counted now: a backend may leave placeholders of no elements behind.
+        sizes = [(parameter.requires_grad, parameter.numel()) for parameter in module.parameters()]
+        job.num_trained = sum(size for is_trained, size in sizes if is_trained)
+        job.num_parameters = sum(size for _, size in sizes)
+        job.shapes = {name: tuple(parameter.shape) for name, parameter in module.named_parameters()}
+        job.module = module
+        job.strategy = _connect(recipe, plan, world, module, ds_config, freeze.opened_at(job))
+
     job = Job(
         recipe=recipe,
         plan=plan,
         folder=folder,
         world=world,
-        module=module,
-        strategy=strategy,
         tokenizer=tokenizer,
         label_names=splits.label_names,
         layout=splits.layout,
@@ -86,14 +106,30 @@ def build_job(
         eval_store=eval_store,
         order=order,
         total_steps=total,
-        num_trained=sum(size for is_trained, size in sizes if is_trained),
-        num_parameters=sum(size for _, size in sizes),
         warmup=warmup_updates(recipe.training.warmup, total),
         metrics=MetricsLog.silent(),
         measure=measure,
+        progress=read_progress(checkpoint) if checkpoint else Progress(),
+        openings=opened,
+        build=build,
     )
+    job.note_phases()
+    build(job, job.progress.step)
+    measure.mark("load")
     world.agreed(lambda: _check_disk(job))
     return job
+
+
+def _openings(recipe: Recipe, splits: Splits, steps_per_epoch: int, total: int) -> dict[str, int]:
+    """When each parameter opens, off the module tree: what names nothing is refused before weights come."""
+    if not recipe.freeze.is_used:
+        return {}
+    names = parameter_names(recipe.model, task=recipe.task, num_labels=max(1, len(splits.label_names)))
+    found = openings(recipe.freeze, names)
+    steps, late = opening_steps(found.at_epoch, steps_per_epoch=steps_per_epoch, total_steps=total)
+    for line in (*found.notices, *late):
+        print(line, file=sys.stderr)
+    return steps
 
 
 def _data(recipe: Recipe, world: World) -> Prepared:
@@ -131,7 +167,12 @@ def _module(recipe: Recipe, plan: Plan, world: World, splits: Splits, tokenizer:
 
 
 def _connect(
-    recipe: Recipe, plan: Plan, world: World, module: TrainModule, ds_config: dict[str, Any] | None
+    recipe: Recipe,
+    plan: Plan,
+    world: World,
+    module: TrainModule,
+    ds_config: dict[str, Any] | None,
+    opened_at: Mapping[str, int],
 ) -> Strategy:
     options = recipe.training
 
@@ -154,7 +195,10 @@ def _connect(
     parts = Parts(
         module=module,
         groups=parameter_groups(
-            module, options.weight_decay, rates_of(module, plan.learning_rate, _rate_factors(recipe, module))
+            module,
+            options.weight_decay,
+            rates_of(module, plan.learning_rate, _rate_factors(recipe, module)),
+            opened_at,
         ),
         make_optimizer=make_optimizer,
         device=world.device,
