@@ -6,9 +6,10 @@ import sys
 
 from launcher.backends.options import BACKENDS
 from launcher.errors import DataError
-from launcher.plan.disk_room import require_room
+from launcher.plan.room_by_mount import require_rooms
 from launcher.process.arguments import Grammar, HelpWanted, read, take_every_word
 from launcher.process.build_operators import build, wanted
+from launcher.process.on_platform import settle_platform
 from launcher.process.prepare import put_bin_first
 from launcher.recipe.check import data_problems
 from launcher.recipe.load import load_recipe
@@ -38,6 +39,8 @@ def run(args: argparse.Namespace) -> int:
     except HelpWanted as usage:
         print(usage)
         return 0
+    for line in settle_platform(os.environ):  # before any library has read where its cache is
+        _say(line)
     given = {"backend.name": reader.options.get("backend"), "hardware.gpus": reader.options.get("gpus")}
     extra = {key: value for key, value in given.items() if value is not None}
     loaded = load_recipe(reader.options.get("recipe", "quickstart"), reader.overrides, extra=extra)
@@ -45,7 +48,8 @@ def run(args: argparse.Namespace) -> int:
     if missing := [*data_problems(loaded)]:
         raise DataError(missing)
     put_bin_first(os.environ)
-    _say(require_room(recipe, loaded.name))
+    for line in require_rooms(recipe, loaded.name):
+        _say(line)
     from launcher.models.download import download
     from launcher.models.load_torch import quiet_loading
     from launcher.train.prepared import prepare_data

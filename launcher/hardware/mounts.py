@@ -1,7 +1,7 @@
 """Disks by mount point: what is free on each, in bytes and in files, and the biggest folder on one."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -11,17 +11,12 @@ from launcher.units import format_bytes
 _LOOKED_AT = 200_000
 
 
-class Figures(Protocol):
-    """What of `os.statvfs` is read here."""
+class Statvfs(Protocol):
+    """`os.statvfs`, or a stand-in: of its result, the block size and what is free are read."""
 
-    f_frsize: int
-    f_blocks: int
-    f_bavail: int
-    f_files: int
-    f_favail: int
-
-
-Statvfs = Callable[[Path], Figures]
+    def __call__(self, path: Path, /) -> os.statvfs_result:
+        """The figures of the file system that holds `path`."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,9 +31,8 @@ class Room:
     def line(self) -> str:
         """As `df -h` and `df -i` would say it together."""
         files = "" if self.free_files is None else f", room for {self.free_files:,} files"
-        return (
-            f"{self.mount}: {format_bytes(self.free_bytes)} free of {format_bytes(self.total_bytes)}{files}"
-        )
+        free, total = format_bytes(self.free_bytes), format_bytes(self.total_bytes)
+        return f"{self.mount}: {free} free of {total}{files}"
 
 
 def mount_points(root: Path = Path("/")) -> list[Path]:
@@ -50,7 +44,7 @@ def mount_points(root: Path = Path("/")) -> list[Path]:
 
 
 def _unescaped(text: str) -> str:
-    """The kernel writes blanks as `\\040`."""
+    """The kernel writes blanks in octal."""
     return text.replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\")
 
 

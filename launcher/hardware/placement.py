@@ -17,7 +17,7 @@ _PYTHON = f"py{sys.version_info.major}{sys.version_info.minor}"
 
 @dataclass(frozen=True, kw_only=True)
 class Moved:
-    """One variable: where it points below the data disk, where its library goes without it, what it follows."""
+    """One variable: its place below the data disk, the usual one below the home, variables it follows."""
 
     name: str
     place: str

@@ -26,9 +26,10 @@ def both_ways(environ: Mapping[str, str]) -> str | None:
     proxy, endpoint = proxy_of(environ), environ.get("HF_ENDPOINT", "")
     if proxy is None or not endpoint or "huggingface.co" in endpoint or _is_local(endpoint):
         return None
+    names = " ".join(sorted(set(PROXIES) & set(environ)))
     return (
-        f"HF_ENDPOINT={endpoint} and {proxy} are both set: the mirror would be asked through the proxy, which is "
-        f"slow or fails. Keep one: unset HF_ENDPOINT, or: unset {' '.join(sorted(set(PROXIES) & set(environ)))}"
+        f"HF_ENDPOINT={endpoint} and {proxy} are both set: the mirror would be asked through the proxy, "
+        f"which is slow or fails. Keep one: unset HF_ENDPOINT, or: unset {names}"
     )
 
 

@@ -50,6 +50,13 @@ def package_folder(pip_package: str) -> Path | None:
     return None
 
 
+def is_hub_id(options: ModelOptions) -> bool:
+    """Whether the model is the hub's (or its cache's): no installed package and no folder."""
+    if options.pip_package and package_folder(options.pip_package):
+        return False
+    return not _is_folder_path(options.model_name_or_path)
+
+
 def _is_folder_path(text: str) -> bool:
     return text.startswith(("/", "./", "../", "~")) or Path(text).expanduser().is_dir()
 

@@ -16,17 +16,18 @@ from launcher.plan.write import COMMAND_VARIABLE
 from launcher.units import format_bytes
 
 
-def settle_platform(environ: MutableMapping[str, str]) -> tuple[str, ...]:
+def settle_platform(environ: MutableMapping[str, str], *, dry: bool = False) -> tuple[str, ...]:
     """Set what the platform's own disks and mirror ask for; lines for the person. Raises HardwareError.
 
-    A rank below `launcher run` finds everything set, and says nothing again.
+    `dry` makes no folder. A rank below `launcher run` finds everything set, and says nothing again.
     """
     platform = find_platform(environ)
     if platform is None:
         return ()
     variables = placement(platform, environ, Path.cwd())
     way = way_out(platform, environ)
-    _make_temporary(variables)
+    if not dry:
+        _make_temporary(variables)
     lines = [*_placement_lines(platform, variables), *way.lines]
     environ.update(variables | way.variables)
     return () if COMMAND_VARIABLE in environ else tuple(lines)
@@ -73,8 +74,8 @@ def require_card(environ: MutableMapping[str, str], device: str, recipe: str) ->
         Problem(
             where=f"{platform.name} without a GPU",
             what=f"this instance was started without its cards ({memory} of memory): no model is loaded here",
-            right=f"here: launcher check {recipe}; launcher plan {recipe}; launcher prepare {recipe} (downloads and "
-            "tokenises). Then start the instance with its cards, and run",
+            right=f"here: launcher check {recipe}; launcher plan {recipe}; launcher prepare {recipe} "
+            "(downloads and tokenises). Then start the instance with its cards, and run",
             type=f"launcher prepare {recipe}   (hardware.device=cpu trains here all the same, slowly)",
         )
     )

@@ -15,13 +15,16 @@ from launcher.backends.lint import read_ds_file
 from launcher.backends.options import BACKENDS
 from launcher.errors import DataError, HardwareError, Problem, RecipeError
 from launcher.facts import RunArguments, Starter
+from launcher.hardware.platform_facts import find_platform
 from launcher.models.source import find_model
 from launcher.plan.replanned import memory_words
 from launcher.plan.started import resolve_started
 from launcher.plan.write import COMMAND_VARIABLE
 from launcher.process import ports
+from launcher.process.board import show_run
 from launcher.process.gpus import peer_environment, visible_gpus
 from launcher.process.launch_line import config_file_above
+from launcher.process.on_platform import require_card, settle_platform
 from launcher.process.op_lock import clear_stale_locks
 from launcher.recipe.batch import nearest_reachable, solve
 from launcher.recipe.check import data_problems
@@ -32,8 +35,10 @@ from launcher.recipe.tracking import missing_trackers
 def prepare(arguments: RunArguments, starter: Starter, environ: MutableMapping[str, str]) -> tuple[str, ...]:
     """Settle the environment and return what to tell. Raises LauncherError where it cannot work."""
     lines = [] if arguments.recipe_was_given else [f"no --recipe given: running '{arguments.recipe}'"]
+    lines += settle_platform(environ)
     started = resolve_started(arguments, starter)  # mistakes are told before torch costs seconds
     loaded = started.loaded
+    require_card(environ, loaded.recipe.hardware.device, arguments.recipe)
     lines += _files_notices(starter, environ)
     put_bin_first(environ)
     # accelerate exports "true" where its YAML is silent: transformers would give other ranks an empty model
@@ -45,6 +50,8 @@ def prepare(arguments: RunArguments, starter: Starter, environ: MutableMapping[s
         require_free_port(environ)
     if starter.local_rank == 0:
         lines += clear_stale_locks(environ)
+    if starter.rank == 0 and COMMAND_VARIABLE not in environ and find_platform(environ) is not None:
+        lines += show_run(Path(loaded.recipe.output_dir).expanduser() / started.name, environ)
     return tuple(lines)
 
 

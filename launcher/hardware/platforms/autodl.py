@@ -1,9 +1,9 @@
 """AutoDL: containers with up to eight cards, a small system disk, a data disk that outlives a shutdown.
 
 Facts as its documentation and several users describe them (2026): `/` has 30 GB and goes into saved images;
-`/root/autodl-tmp` is the data disk; `/root/autodl-fs` is shared by the instances of a region and may be absent;
-its TensorBoard tile listens on 6007 and reads `/root/tf-logs`; only 6006 and 6008 are open to the outside,
-without a login; billing ends with `/usr/bin/shutdown`, called by that path and without arguments.
+`/root/autodl-tmp` is the data disk; `/root/autodl-fs` is shared within a region and may be absent; the
+TensorBoard tile listens on 6007 and reads `/root/tf-logs`; only 6006 and 6008 are open to the outside, with
+no login; billing ends with `/usr/bin/shutdown`, called by that path and without arguments.
 """
 
 import os
