@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from launcher import heartbeat
+
 _POLL_S = 0.1
 _SAY_AFTER_S = 2.0
 _UNSUPPORTED = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
@@ -39,6 +41,7 @@ def _acquire(descriptor: int, say: Callable[[str], object]) -> None:
         if not said and time.monotonic() - started > _SAY_AFTER_S:
             said = True
             say(f"waiting for {holder(descriptor)}, which prepares the same data")
+        heartbeat.beat("waiting for prepared data")
         time.sleep(_POLL_S)
 
 

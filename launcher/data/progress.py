@@ -4,11 +4,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from launcher import heartbeat
+
 _listener: ContextVar[Callable[[int], object] | None] = ContextVar("progress of a tokenisation", default=None)
 
 
 def report(num_texts: int) -> None:
     """So many more texts are about to become ids."""
+    heartbeat.beat("tokenising")
     listener = _listener.get()
     if listener is not None:
         listener(num_texts)

@@ -73,6 +73,54 @@ def memory_limits(root: Path) -> Iterator[tuple[int, str]]:
                 yield int(text), f"cgroup v{group.version} {name} of {group.name}"
 
 
+@dataclass(frozen=True, kw_only=True)
+class MemoryUse:
+    """What one level says of its memory: bytes held at most so far, its limit (None: none), kills for want of it.
+
+    `source` names version and group. A file that the kernel does not offer leaves a None.
+    """
+
+    peak_bytes: int | None
+    limit_bytes: int | None
+    oom_kills: int | None
+    source: str
+
+
+_USE_FILES = {
+    1: ("memory.max_usage_in_bytes", "memory.limit_in_bytes", "memory.oom_control"),
+    2: ("memory.peak", "memory.max", "memory.events"),
+}
+_NO_LIMIT = 2**60  # version 1 writes a number near 2**63 where there is none
+
+
+def memory_use(root: Path) -> list[MemoryUse]:
+    """Every level's use, innermost first; levels that say nothing are left out."""
+    found = [_use(group) for group in groups(root, "memory")]
+    return [use for use in found if (use.peak_bytes, use.limit_bytes, use.oom_kills) != (None, None, None)]
+
+
+def _use(group: Group) -> MemoryUse:
+    peak, limit, events = _USE_FILES[group.version]
+    limit_bytes = _number(group.folder / limit)
+    return MemoryUse(
+        peak_bytes=_number(group.folder / peak),
+        limit_bytes=limit_bytes if limit_bytes is not None and limit_bytes < _NO_LIMIT else None,
+        oom_kills=_counted(group.folder / events, "oom_kill"),
+        source=f"cgroup v{group.version} {group.name}",
+    )
+
+
+def _number(path: Path) -> int | None:
+    text = _text(path)
+    return int(text) if text.isdecimal() else None
+
+
+def _counted(path: Path, key: str) -> int | None:
+    """The count behind a name, in files of `name count` lines."""
+    pairs = [line.split() for line in _lines(path)]
+    return next((int(pair[1]) for pair in pairs if len(pair) == 2 and pair[0] == key), None)
+
+
 def cpu_quotas(root: Path) -> Iterator[tuple[float, str]]:
     """CPUs worth of time that every level grants, and where that is said."""
     for group in groups(root, "cpu"):

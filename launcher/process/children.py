@@ -4,7 +4,7 @@ import ctypes
 import os
 import signal
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -63,12 +63,17 @@ def send(pids: Iterable[int], number: int) -> None:
             continue
 
 
-def end_all(linger_s: float, spared: frozenset[int]) -> list[int]:
-    """Wait so long for everything below this process to end, kill the rest; returns what was killed."""
+def end_all(
+    linger_s: float, spared: frozenset[int], patience_s: Callable[[], float] = lambda: 0.0
+) -> list[int]:
+    """Wait so long for everything below this process to end, kill the rest; returns what was killed.
+
+    `patience_s` is asked until when (monotonic clock) somebody is still saving.
+    """
     deadline = time.monotonic() + linger_s
     seen: set[int] = set()
     empty_looks = 0  # one look is no proof: a process that changes its parent meanwhile is not seen
-    while empty_looks < 2 and time.monotonic() < deadline:
+    while empty_looks < 2 and time.monotonic() < max(deadline, patience_s()):
         left = _below(spared)
         seen.update(left)
         empty_looks = 0 if left else empty_looks + 1

@@ -19,11 +19,15 @@ from launcher.process.config_files import PACKAGE, find_config
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """What is started: the words, variables beside the inherited ones, files to keep a copy of."""
+    """What is started: the words, variables beside the inherited ones, files to keep a copy of.
+
+    `num_ranks` is 0 where nobody knows.
+    """
 
     argv: tuple[str, ...]
     environment: dict[str, str]
     files: dict[str, str]
+    num_ranks: int = 0
 
     def typed(self) -> str:
         """One line as a person would type it in this directory."""
@@ -89,6 +93,7 @@ def starter_command(chosen: Chosen, *, starter: str, start: Start, words: Sequen
         argv=(*head, str(PACKAGE / "run.py"), *tail, *words),
         environment={"OMP_NUM_THREADS": str(start.num_threads), **start.variables},
         files=files,
+        num_ranks=start.num_processes,
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import MutableMapping
 from pathlib import Path
 
 from launcher.errors import EXIT_CANNOT_TELL, EXIT_FAILED, EXIT_RESUMABLE, EXIT_USAGE
+from launcher.process.host_words import HostBefore
 
 EXIT_FILE_VARIABLE = "LAUNCHER_EXIT_FILE"
 OWN_CODES = {
@@ -51,13 +52,23 @@ def read_exit_code(path: Path) -> int | None:
     return int(code)
 
 
-def in_words(code: int) -> str:
-    """An exit code as a person would say it; negative and 128 + n are signals."""
-    number = -code if code < 0 else code - 128 if 128 < code < 160 else 0
-    if number:
-        name = (
-            signal.Signals(number).name if number in {int(s) for s in signal.Signals} else f"signal {number}"
-        )
-        words = _SIGNALS.get(signal.Signals(number)) if name.startswith("SIG") else None
-        return f"{name}: {words}" if words else f"ended by {name}"
-    return OWN_CODES.get(code, f"ended with exit code {code}")
+def in_words(code: int, host: HostBefore | None = None) -> str:
+    """An exit code as a person would say it; negative and 128 + n are signals.
+
+    `host`, noted before the run, adds what this machine says of a lack of memory or of /dev/shm.
+    """
+    number = signal_of(code)
+    if not number:
+        return OWN_CODES.get(code, f"ended with exit code {code}")
+    if number not in {int(each) for each in signal.Signals}:
+        return f"ended by signal {number}"
+    name, usual = signal.Signals(number).name, _SIGNALS.get(signal.Signals(number))
+    words = {signal.SIGKILL: host.killed_words, signal.SIGBUS: host.shm_words} if host else {}
+    said = words.get(signal.Signals(number))
+    words_or_none = (said() if said else "") or usual
+    return f"{name}: {words_or_none}" if words_or_none else f"ended by {name}"
+
+
+def signal_of(code: int) -> int:
+    """The signal that an exit code stands for, 0 for none."""
+    return -code if code < 0 else code - 128 if 128 < code < 160 else 0

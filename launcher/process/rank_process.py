@@ -11,12 +11,15 @@ import time
 from collections.abc import Sequence
 from typing import NoReturn
 
-from launcher.errors import EXIT_RESUMABLE, LauncherError
+from launcher import heartbeat
+from launcher.errors import EXIT_FAILED, EXIT_RESUMABLE, LauncherError
 from launcher.process.arguments import HelpWanted, parse
 from launcher.process.exit_codes import write_exit_code
+from launcher.process.failures import explain, traceback_of
 from launcher.process.orphan import end_with_parent
 from launcher.process.prepare import prepare
 from launcher.process.starter import read_starter, settled
+from launcher.redact import redact
 
 _RULE = "=" * 78
 _LINGER_S = 1.5
@@ -27,7 +30,9 @@ def run_as_rank(argv: Sequence[str]) -> int:
 
     Never raises for a person's mistake.
     """
+    refuse_world_writing()
     code = _guarded(argv)
+    heartbeat.beat(heartbeat.DONE)
     if code:
         write_exit_code(os.environ, code)
         _let_the_first_rank_speak()
@@ -56,6 +61,27 @@ def _guarded(argv: Sequence[str]) -> int:
     except KeyboardInterrupt:
         tell("interrupted; the last whole checkpoint is kept: the same command with --resume continues")
         return EXIT_RESUMABLE
+    except Exception as error:  # noqa: BLE001 (whatever it was: it is told, and the rank ends)
+        return _unforeseen(error)
+
+
+def _unforeseen(error: Exception) -> int:
+    """What torch or a library raised: in words where the cause is known, else its traceback.
+
+    Of the latter no code is left for `launcher run`: a rank that was killed says more.
+    """
+    known = explain(error, os.environ)
+    if known is None:
+        print(traceback_of(error), file=sys.stderr, flush=True)
+        heartbeat.beat(heartbeat.DONE)
+        _leave_at_once(EXIT_FAILED)
+    print(f"{_RULE}\n{redact(str(known))}\n{_RULE}", file=sys.stderr, flush=True)
+    return known.exit_code
+
+
+def refuse_world_writing() -> None:
+    """Whatever umask the shell has (containers: 000), nobody else may write into a run's folders and files."""
+    os.umask(os.umask(0o077) | 0o002)
 
 
 def _work(argv: Sequence[str]) -> int:

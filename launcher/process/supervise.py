@@ -1,48 +1,48 @@
 """Start a run's starter, pass its output on, forward signals, and leave no process behind.
 
-The starter is a session of its own: a signal reaches it once, through here. Whatever it leaves
-behind when it ends is waited for briefly, then killed; its temporary files lie in a folder that goes too
+The starter is a session of its own: a signal reaches it once, through here. A rank that hangs or is lost is
+named. Whatever the starter leaves behind when it ends is waited for briefly, then killed; its temporary files lie in a folder that goes too
 (torchrun never removes the one that it makes for logs).
 """
 
-import codecs
 import os
-import pty
-import signal
 import subprocess
 import sys
 import tempfile
-import threading
-import time
-import tty
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import TextIO
 
-from launcher.errors import EXIT_FAILED
-from launcher.process.children import adopting_orphans, descendants, end_all, send
+from launcher import heartbeat
+from launcher.errors import EXIT_FAILED, EXIT_RESUMABLE
+from launcher.process.children import adopting_orphans, end_all
 from launcher.process.command import Command
-from launcher.process.exit_codes import EXIT_FILE_VARIABLE, OWN_CODES, in_words, read_exit_code
-from launcher.process.noise import Noise
+from launcher.process.exit_codes import EXIT_FILE_VARIABLE, OWN_CODES, in_words, read_exit_code, signal_of
+from launcher.process.host_words import HostBefore, before
+from launcher.process.liveness import Liveness, patience_s
 from launcher.process.orphan import ask_for_signal_on_parent_death
+from launcher.process.passing import Passing
+from launcher.process.symptoms import Symptom
+from launcher.process.waiting import Waited, Waiting, collected_signals
 
-_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_POLL_S = 0.1
-STOP_S = 5.0
 LINGER_S = 3.0
 _SOCKET_PATH_BYTES = 107  # sun_path of unix(7), without its closing zero
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """How a run ended: its exit code, what it means, and processes that had to be killed."""
+    """How a run ended: its exit code, what it means, and processes that had to be killed.
+
+    `can_restart`: a rank was lost, hung or killed, or the run said that it can be resumed; nobody asked for its end.
+    """
 
     exit_code: int
     words: str
     killed: tuple[int, ...] = ()
+    can_restart: bool = False
+    stopped_by: int = 0
 
 
 def short_place(usual: str) -> str:
@@ -64,137 +64,100 @@ def supervise(
 ) -> Outcome:
     """Run the command to its end. Call from the main thread: it installs signal handlers."""
     place = short_place(tempfile.gettempdir())
+    host = before()
     with tempfile.TemporaryDirectory(prefix="launcher-", dir=place) as folder, adopting_orphans() as spared:
         exit_file = Path(folder) / "exit.json"
         variables = {**environ, **command.environment, EXIT_FILE_VARIABLE: str(exit_file), "TMPDIR": folder}
-        with _signals() as came:
-            ended = _run(command, variables, came, (stdout or sys.stdout, stderr or sys.stderr), spared)
-        return _outcome(ended, read_exit_code(exit_file), came)
+        with collected_signals() as came:
+            streams = (stdout or sys.stdout, stderr or sys.stderr)
+            ended = _run(command, variables, came, streams, spared, Path(folder))
+        return _outcome(ended, read_exit_code(exit_file), came, host)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Ended:
-    """The starter's exit code, the code of a rank that it named, and what had to be killed."""
+    """How the wait ended, the code of a rank that the starter named, what had to be killed, what was read."""
 
-    code: int
+    waited: Waited
     named: int | None
     killed: tuple[int, ...]
+    symptom: Symptom | None
 
 
 def _run(
     command: Command,
-    variables: Mapping[str, str],
+    variables: MutableMapping[str, str],
     came: list[int],
     streams: tuple[TextIO, TextIO],
     spared: frozenset[int],
+    folder: Path,
 ) -> _Ended:
-    pipes = [_pipe(stream) for stream in streams]
+    beats = folder / "heartbeats"
+    beats.mkdir()
+    variables[heartbeat.FOLDER_VARIABLE] = str(beats)
+    passing = [Passing(stream, variables) for stream in streams]
+    child = _start(command, variables, passing)
+    liveness = Liveness(beats, heartbeat.timeout_s(variables))
+    waited = Waiting(child, came=came, spared=spared, liveness=liveness, num_ranks=command.num_ranks).run()
+    killed = end_all(LINGER_S, spared, partial(patience_s, beats))  # who holds the pipes keeps the readers
+    for each in passing:
+        each.finish(LINGER_S)
+    named = next((each.noise.code for each in reversed(passing) if each.noise.code is not None), None)
+    symptom = next((each.symptoms.first for each in reversed(passing) if each.symptoms.first), None)
+    return _Ended(waited=waited, named=named, killed=tuple(killed), symptom=symptom)
+
+
+def _start(
+    command: Command, variables: Mapping[str, str], passing: list[Passing]
+) -> "subprocess.Popen[bytes]":
     child = subprocess.Popen(
         command.argv,
         env=variables,
         stdin=subprocess.DEVNULL,
-        stdout=pipes[0][1],
-        stderr=pipes[1][1],
+        stdout=passing[0].theirs,
+        stderr=passing[1].theirs,
         start_new_session=True,
         preexec_fn=ask_for_signal_on_parent_death,
     )
-    noises = [Noise(), Noise()]
-    readers = [
-        threading.Thread(target=_pass_on, args=(pipe[0], stream, noise), daemon=True)
-        for pipe, stream, noise in zip(pipes, streams, noises, strict=True)
-    ]
-    for pipe, reader in zip(pipes, readers, strict=True):
-        os.close(pipe[1])
-        reader.start()
-    code = _wait(child, came, spared)
-    killed = end_all(LINGER_S, spared)  # whoever still holds the pipes would keep the readers waiting
-    for reader in readers:
-        reader.join(timeout=LINGER_S)
-    named = next((noise.code for noise in reversed(noises) if noise.code is not None), None)
-    return _Ended(code=code, named=named, killed=tuple(killed))
+    for each in passing:
+        each.start()
+    return child
 
 
-def _pipe(stream: TextIO) -> tuple[int, int]:
-    """A pipe, or a terminal where ours is one: progress bars look where they write."""
-    if not stream.isatty():
-        return os.pipe()
-    ours, theirs = pty.openpty()
-    tty.setraw(theirs)  # or the line discipline would add carriage returns
-    return ours, theirs
-
-
-def _pass_on(descriptor: int, stream: TextIO, noise: Noise) -> None:
-    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-    for chunk in _chunks(descriptor):
-        _show(stream, noise.feed(decoder.decode(chunk)))
-    _show(stream, noise.rest())
-
-
-def _chunks(descriptor: int) -> Iterator[bytes]:
-    while True:
-        try:
-            chunk = os.read(descriptor, 65536)
-        except OSError:  # a terminal whose other end is closed says so this way
-            chunk = b""
-        if not chunk:
-            os.close(descriptor)
-            return
-        yield chunk
-
-
-def _show(stream: TextIO, text: str) -> None:
-    if text:
-        stream.write(text)
-        stream.flush()
-
-
-@contextmanager
-def _signals() -> Iterator[list[int]]:
-    """Collect the signals that end a run. One that is ignored (nohup) stays ignored."""
-    came: list[int] = []
-
-    def note(number: int, frame: FrameType | None) -> None:
-        came.append(number)
-
-    caught = [number for number in _FORWARDED if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, note) for number in caught}
-    try:
-        yield came
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _wait(child: "subprocess.Popen[bytes]", came: list[int], spared: frozenset[int]) -> int:
-    """The starter's exit code. A signal is passed on once; a second one, or waiting too long, kills."""
-    forwarded, deadline = 0, float("inf")
-    while child.poll() is None:
-        if len(came) > forwarded:
-            deadline = time.monotonic() + STOP_S if not forwarded else 0.0
-            forwarded = len(came)
-            _forward(_below(spared), came[-1])
-        if time.monotonic() > deadline:
-            send(_below(spared), signal.SIGKILL)
-        time.sleep(_POLL_S)
-    return child.returncode
-
-
-def _below(spared: frozenset[int]) -> list[int]:
-    """The starter and all its ranks: not every starter hands on what it gets."""
-    return [pid for pid in descendants(os.getpid()) if pid not in spared]
-
-
-def _forward(pids: list[int], number: int) -> None:
-    send(pids, signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
-
-
-def _outcome(ended: _Ended, written: int | None, came: list[int]) -> Outcome:
+def _outcome(ended: _Ended, written: int | None, came: list[int], host: HostBefore) -> Outcome:
     """The rank's own word first, then what the starter said of it, then the starter's exit code."""
-    code = ended.code
+    code, found = ended.waited.code, ended.waited.found
     if came and written is None:
         code = 128 + came[0]
     elif written is not None and code:
         code = written
-    cause = ended.named if ended.named is not None and ended.named < 0 and not came else code
+    was_named = ended.named is not None and ended.named < 0 and not came
+    cause = ended.named if was_named and ended.named is not None else code
+    is_hung = found is not None and found.is_hung and not came
+    is_lost = bool(signal_of(cause)) or (found is not None and bool(ended.waited.code))
     exit_code = code if code in OWN_CODES or came else EXIT_FAILED
-    return Outcome(exit_code=exit_code, words=in_words(cause), killed=ended.killed)
+    if is_hung:
+        exit_code = EXIT_RESUMABLE
+    return Outcome(
+        exit_code=exit_code,
+        words=_words(ended, cause, host, is_hung=is_hung, came=came),
+        killed=ended.killed,
+        stopped_by=came[0] if came else 0,
+        can_restart=not came and (exit_code == EXIT_RESUMABLE or (is_lost and written in _FAILED)),
+    )
+
+
+_FAILED = (None, EXIT_FAILED, EXIT_RESUMABLE)  # a rank that said more than that knows of a mistake
+
+
+def _words(ended: _Ended, cause: int, host: HostBefore, *, is_hung: bool, came: list[int]) -> str:
+    """What ended the run, the rank that went first in front, a library's complaint behind."""
+    found, symptom = ended.waited.found, ended.symptom
+    if is_hung and found is not None:
+        return f"{found.words}; {OWN_CODES[EXIT_RESUMABLE]}"
+    words = in_words(cause, host)
+    if came or not ended.waited.code:
+        return words
+    first = f"{found.words}; " if found is not None else ""
+    behind = f"; {symptom.what}: {symptom.right}" if symptom is not None and not first else ""
+    return first + words + behind

@@ -12,6 +12,8 @@ from typing import Any
 
 import torch
 
+from launcher import heartbeat
+
 # Visits of a phase that are read: the first step allocates states, the next ones show them in place.
 STEPS = 4
 _RESIDENT = Path("/proc/self/statm")
@@ -30,7 +32,11 @@ class MemoryWatch:
         self.resident_at_start = resident_bytes()
 
     def phase(self, name: str) -> AbstractContextManager[None]:
-        """Note the peak inside; after the first visits of a phase, and without a name, nothing is done."""
+        """Note the peak inside; after the first visits of a phase, and without a name, nothing is done.
+
+        That a phase begins is a sign of life, seen by whoever watches this rank.
+        """
+        heartbeat.beat(name or "between steps")
         self.visits[name] = self.visits.get(name, 0) + 1
         return self._phase(name) if name and self.visits[name] <= STEPS else nullcontext()
 

@@ -1,0 +1,77 @@
+"""Which rank is lost, and which stands still: read from the heartbeats of a run's ranks."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from launcher import heartbeat
+from launcher.heartbeat import Beat
+from launcher.process.children import is_zombie
+
+LOST_S = 30.0  # so long may a starter take to notice by itself that a rank is gone
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """A rank that is lost or hung: which, what to say of it, and whether the run must be ended now."""
+
+    rank: int
+    pid: int
+    words: str
+    is_hung: bool
+    must_end: bool
+
+
+class Liveness:
+    """The ranks of one run, looked at from time to time."""
+
+    def __init__(self, folder: Path, timeout_s: float) -> None:
+        """`folder`: where the ranks leave their records; `timeout_s`: how long all may stand still."""
+        self.folder, self.timeout_s = folder, timeout_s
+        self.began_s = time.monotonic()
+        self.lost: dict[int, tuple[Beat, float]] = {}
+
+    def look(self) -> Finding | None:
+        """The first rank that was lost, else the one that everybody waits for once nobody moves any more."""
+        now, beats = time.monotonic(), heartbeat.read_all(self.folder)
+        for beat in beats:
+            if beat.phase != heartbeat.DONE and is_zombie(beat.pid):
+                self.lost.setdefault(beat.rank, (beat, now))
+        if self.lost:
+            beat, since_s = min(self.lost.values(), key=lambda pair: pair[1])
+            return _lost(beat, must_end=now - since_s > LOST_S)
+        return self._hung(beats, now)
+
+    def _hung(self, beats: list[Beat], now: float) -> Finding | None:
+        working = [beat for beat in beats if beat.phase != heartbeat.DONE]
+        last_s = max([self.began_s, *(max(beat.since_s, beat.patience_s) for beat in beats)])
+        if now - last_s < self.timeout_s:
+            return None
+        if not working:
+            words = f"no rank has begun within {now - last_s:.0f} s"
+            return Finding(rank=-1, pid=0, words=words, is_hung=True, must_end=True)
+        return _hung(working, now)
+
+
+def pids(folder: Path) -> list[int]:
+    """The ranks that have begun and not ended."""
+    return [beat.pid for beat in heartbeat.read_all(folder) if not is_zombie(beat.pid)]
+
+
+def patience_s(folder: Path) -> float:
+    """Until when (monotonic clock) some rank asked not to be killed."""
+    return max((beat.patience_s for beat in heartbeat.read_all(folder)), default=0.0)
+
+
+def _lost(beat: Beat, *, must_end: bool) -> Finding:
+    words = f"rank {beat.rank} (process {beat.pid}) is gone; it was last in {beat.place()}"
+    return Finding(rank=beat.rank, pid=beat.pid, words=words, is_hung=False, must_end=must_end)
+
+
+def _hung(beats: list[Beat], now: float) -> Finding:
+    """The rank with the fewest steps, then the oldest beat, is the one that the others wait for."""
+    first, *others = sorted(beats, key=lambda beat: (beat.step, beat.since_s))
+    words = f"rank {first.rank} has stood in {first.place()} for {now - first.since_s:.0f} s"
+    waiting = ", ".join(f"rank {beat.rank} in {beat.place()}" for beat in others[:7])
+    words += f"; waiting for it: {waiting}" if waiting else ""
+    return Finding(rank=first.rank, pid=first.pid, words=words, is_hung=True, must_end=True)
