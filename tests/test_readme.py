@@ -131,9 +131,10 @@ def test_the_checks_find_what_is_wrong(root: Path) -> None:
         assert list(faults(line, root)), line
 
 
-def test_the_table_has_every_recipe(readme: str) -> None:
+def test_the_table_names_recipes_and_leads_to_the_whole_one(readme: str) -> None:
     listed = [row[0] for row in tables(readme) if row and row[0] in library.names()]
-    assert sorted(listed) == library.names()
+    assert {"quickstart", "lora_7b_3090"} <= set(listed)
+    assert len(set(listed)) == len(listed)
 
 
 def test_the_two_product_commands_stand_as_typed(readme: str) -> None:
