@@ -131,7 +131,7 @@ def test_the_checks_find_what_is_wrong(root: Path) -> None:
         assert list(faults(line, root)), line
 
 
-def test_the_table_names_recipes_and_leads_to_the_whole_one(readme: str) -> None:
+def test_the_table_names_shipped_recipes_once_each(readme: str) -> None:
     listed = [row[0] for row in tables(readme) if row and row[0] in library.names()]
     assert {"quickstart", "lora_7b_3090"} <= set(listed)
     assert len(set(listed)) == len(listed)
