@@ -1,7 +1,8 @@
 """How far a rank is, written where others can see it: pid, step, phase, and since when.
 
 Standard library only. One small record a rank, in memory that a file or a descriptor shares: a beat is one
-copy of 64 bytes, no system call. Times are of the monotonic clock, which all processes of a machine share and which nobody can set.
+copy of 64 bytes, no system call. Times are of the monotonic clock, which all processes of a machine share
+and which nobody can set.
 """
 
 import mmap

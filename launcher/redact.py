@@ -1,7 +1,7 @@
-"""Secrets taken out of everything that is saved or shown: the one place that knows what a secret looks like.
+"""Secrets taken out of everything that is saved or shown: the one place that knows what they look like.
 
-Known by the name of the variable that holds it (its value is then taken out wherever it stands), by the name in
-front of a value, or by its own form. Standard library only. What is taken out reads `(redacted)`.
+Known by the name of the variable that holds it (its value is then taken out wherever it stands), by the name
+in front of a value, or by its own form. Standard library only. What is taken out reads `(redacted)`.
 """
 
 import os
@@ -27,9 +27,10 @@ _FORMS = re.compile(
     r"|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{4,}"
 )
 _BEARER = re.compile(r"(\b(?:Bearer|Basic)\s+)[\w.~+/=-]{8,}", re.I)
-# `hf_token=...`, `"api_key": "..."`, `--password ...`; a name that only ends in such a word counts, `max_tokens` not.
+# `hf_token=...`, `"api_key": "..."`, `--password ...`; the name ends in such a word: not `max_tokens`.
 _NAMED = re.compile(
-    rf"""((?:\b|_)[\w.-]*?(?:{_WORDS})["']?\s*(?:=|:\s|:(?=["'])|(?<=--password)\s)\s*["']?)([^\s"',;&)}}\]]{{6,}})""",
+    rf"""((?:\b|_)[\w.-]*?(?:{_WORDS})["']?\s*(?:=|:\s|:(?=["'])|(?<=--password)\s)\s*["']?)"""
+    r"""([^\s"',;&)}\]]{6,})""",
     re.I,
 )
 _UNSAID = re.compile(r"^(true|false|none|null|auto|\(redacted.*|\$\w+|\d+(\.\d+)?)$", re.I)

@@ -75,7 +75,7 @@ def memory_limits(root: Path) -> Iterator[tuple[int, str]]:
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryUse:
-    """What one level says of its memory: bytes held at most so far, its limit (None: none), kills for want of it.
+    """What one level says of its memory: most bytes held so far, its limit, kills for want of it.
 
     `source` names version and group. A file that the kernel does not offer leaves a None.
     """

@@ -30,8 +30,9 @@ class HostBefore:
         if counted is None:
             return ""
         return (
-            "killed from outside, not by this container's memory limit, which has not killed since the start "
-            f"({self._figures(counted)}): by a person or a scheduler, or by the host's own want of memory (`dmesg`)"
+            "killed from outside, not by this container's memory limit, which has not killed since the "
+            f"start ({self._figures(counted)}): by a person or a scheduler, or by the host's own want of "
+            "memory (`dmesg`)"
         )
 
     def _figures(self, use: MemoryUse) -> str:

@@ -31,8 +31,8 @@ GRACE_S = 1.4  # with the polls of watchdog and starter, all is over within two 
 def end_with_parent(starter: Starter, grace_s: float = GRACE_S) -> None:
     """Call first thing in a rank, from the main thread: begins its heartbeat, and has it watched.
 
-    The starter's death arrives as SIGTERM; a rank that has not ended `grace_s` after a signal is killed, unless
-    it asked for patience. A bare python start has no starter: only standing still ends it.
+    The starter's death arrives as SIGTERM; a rank that has not ended `grace_s` after a signal is killed,
+    unless it asked for patience. A bare python start has no starter: only standing still ends it.
     """
     record = heartbeat.start(starter.rank, os.environ)
     faulthandler.register(signal.SIGUSR1)  # of a rank that hangs: where it stands, whatever holds its lock

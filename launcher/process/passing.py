@@ -1,4 +1,4 @@
-"""The output of a run passed on as it comes: without the starters' noise, without secrets, read for symptoms."""
+"""The output of a run passed on as it comes: without starters' noise and secrets, read for symptoms."""
 
 import codecs
 import os

@@ -43,7 +43,7 @@ def run_as_rank(argv: Sequence[str]) -> int:
 def _leave_at_once(code: int) -> NoReturn:
     """Without the interpreter's own end: tearing torch down takes seconds, or aborts, when ranks are gone."""
     for child in multiprocessing.active_children():
-        child.terminate()
+        child.kill()  # data workers are deaf to anything milder
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
@@ -80,7 +80,7 @@ def _unforeseen(error: Exception) -> int:
 
 
 def refuse_world_writing() -> None:
-    """Whatever umask the shell has (containers: 000), nobody else may write into a run's folders and files."""
+    """Whatever umask the shell has (containers: 000), nobody else may write into a run's folder."""
     os.umask(os.umask(0o077) | 0o002)
 
 

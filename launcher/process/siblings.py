@@ -8,7 +8,7 @@ _KEYS = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE")
 
 
 def missing_ranks(environ: Mapping[str, str]) -> list[int]:
-    """Ranks of this machine of which no process is left. Empty where that cannot be told (not Linux, one rank)."""
+    """Ranks of this machine of which no process is left. Empty where that cannot be told (not Linux)."""
     size = _number(environ, "LOCAL_WORLD_SIZE") or _number(environ, "LOCAL_SIZE")
     rank, local = _number(environ, "RANK"), _number(environ, "LOCAL_RANK")
     if not size or rank is None or local is None or not Path("/proc/self/environ").exists():

@@ -1,8 +1,8 @@
 """Start a run's starter, pass its output on, forward signals, and leave no process behind.
 
-The starter is a session of its own: a signal reaches it once, through here. A rank that hangs or is lost is
-named. Whatever the starter leaves behind when it ends is waited for briefly, then killed; its temporary files lie in a folder that goes too
-(torchrun never removes the one that it makes for logs).
+The starter is a session of its own: a signal reaches it once, through here. A rank that hangs or is lost
+is named. Whatever the starter leaves behind when it ends is waited for briefly, then killed; its temporary
+files lie in a folder that goes too (torchrun never removes the one that it makes for logs).
 """
 
 import os
@@ -35,7 +35,8 @@ _SOCKET_PATH_BYTES = 107  # sun_path of unix(7), without its closing zero
 class Outcome:
     """How a run ended: its exit code, what it means, and processes that had to be killed.
 
-    `can_restart`: a rank was lost, hung or killed, or the run said that it can be resumed; nobody asked for its end.
+    `can_restart`: a rank was lost, hung or killed, or the run said that it can be resumed; and nobody asked
+    for its end.
     """
 
     exit_code: int

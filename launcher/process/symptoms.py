@@ -1,6 +1,6 @@
 """What native code and libraries write when communication, ports, workers or memory fail, and what it means.
 
-Formats: torch 2.13 (c10d, NCCL's watchdog, gloo, DataLoader), DeepSpeed 0.19. Each line says what a person can do.
+Formats: torch 2.13 (c10d, NCCL's watchdog, gloo, DataLoader), DeepSpeed 0.19. Each says what a person can do.
 """
 
 import re
@@ -36,12 +36,13 @@ SYMPTOMS = (
         pattern=re.compile(r"EADDRINUSE|[Aa]ddress already in use"),
         what="the port where the ranks meet is in use already",
         right="a free port; `launcher run` finds one by itself",
-        type="launcher run RECIPE   (accelerate: --main_process_port 0, torchrun and deepspeed: --master_port N)",
+        type="launcher run RECIPE   (accelerate: --main_process_port 0, others: --master_port N)",
     ),
     Symptom(
         pattern=re.compile(
-            r"Watchdog caught collective operation timeout|[Tt]imed out waiting \d+ms for (recv|send) operation"
-            r"|Wait timeout|monitoredBarrier|Timed out after \d+ ?ms|waitForInput|TCPStore.*(timed out|timeout)",
+            r"Watchdog caught collective operation timeout|[Tt]imed out waiting \d+ms for (recv|send)"
+            r"|Wait timeout|monitoredBarrier|Timed out after \d+ ?ms|waitForInput"
+            r"|TCPStore.*(timed out|timeout)",
         ),
         what="the ranks waited for one another until their time-out",
         right=_TIMED_OUT,
@@ -51,8 +52,8 @@ SYMPTOMS = (
     Symptom(
         pattern=re.compile(
             r"[Cc]onnection (closed|reset) by (the )?(remote )?peer|Broken pipe.*gloo|gloo.*Broken pipe"
-            r"|remote process (has )?(exited|failed)|Read error \[|Socket closed|NCCL communicator was aborted"
-            r"|ncclRemoteError|recvValue failed|sendBytes failed"
+            r"|remote process (has )?(exited|failed)|Read error \[|Socket closed"
+            r"|NCCL communicator was aborted|ncclRemoteError|recvValue failed|sendBytes failed"
         ),
         what="another rank is gone in the middle of a collective",
         right="every rank alive; the rank that went first says why, above",

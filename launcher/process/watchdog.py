@@ -6,7 +6,7 @@ reads it. End of file means that the rank is gone, and then so is this process. 
 heartbeat (descriptor 3): one that stands still for too long is told of and ended, where no `launcher run`
 watches, and one that asked for patience is given it.
 
-    main(["RANK_PID", "RANK", "GRACE_S", "HANG_S", "EXIT_FILE", "PID:PARENT", ...])    (the pipe is standard input)
+    main(["RANK_PID", "RANK", "GRACE_S", "HANG_S", "EXIT_FILE", "PID:PARENT", ...])    (pipe: standard input)
 """
 
 import os
