@@ -114,7 +114,8 @@ class Gauge:
             self.first = (step, now)
             return None
         first, then = self.first
-        return (self.total_steps - step) * (now - then) / (step - first) if step > first else None
+        left = self.total_steps - step
+        return left * (now - then) / (step - first) if left and step > first else None
 
 
 def seconds_of_process() -> float:

@@ -112,6 +112,7 @@ class MetricsLog:
         self.is_first = is_first
         self.opened = time.perf_counter()
         self.gauge: Gauge = lambda line: {}
+        self.on_close: Callable[[BaseException | None], None] = lambda error: None
         if not is_first:
             return
         self.folder = folder
@@ -155,9 +156,10 @@ class MetricsLog:
             self.display.advance(step)
 
     def close(self) -> None:
-        """End the bar, the file and the trackers."""
+        """End the bar, the file and the trackers; closed while an error goes up, the history has its name."""
         if self.is_first:
             self.display.close()
             self.file.close()
+            self.on_close(sys.exc_info()[1])
             for outlet in self.outlets:
                 outlet.close()

@@ -1,14 +1,14 @@
 """Opens everything that a run is told through: the log, the bar, the trackers, the run's history."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from launcher.facts import Machine
-from launcher.plan.write import redacted
+from launcher.redact import redact, redacted_data
 from launcher.train.gauge import Gauge, speed_facts
 from launcher.train.history import earlier_seconds, note
 from launcher.train.job import Job
 from launcher.train.metrics_log import MetricsLog
+from launcher.train.outlet import in_one_line
 from launcher.train.tracker import open_trackers
 
 
@@ -35,6 +35,7 @@ def open_log(job: Job, machine: Machine) -> MetricsLog:
             say=job.say,
         ),
     )
+    log.on_close = lambda error: _ended(job, error)
     facts, why_not = speed_facts(job, machine)
     if why_not:
         job.say(why_not)
@@ -50,17 +51,12 @@ def _begun(log: MetricsLog, job: Job) -> MetricsLog:
 def configuration(job: Job) -> dict[str, Any]:
     """Recipe and plan for a tracker; what may be a secret is named, not sent."""
     plan = {key: value for key, value in job.plan.to_dict().items() if key != "derived"}
-    return {"recipe": without_secrets(job.recipe.model_dump(mode="json")), "plan": without_secrets(plan)}
+    return {"recipe": redacted_data(job.recipe.model_dump(mode="json")), "plan": redacted_data(plan)}
 
 
-def without_secrets(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The same tree with every text passed through `redacted`."""
-    return {key: _clean(key, value) for key, value in values.items()}
-
-
-def _clean(name: str, value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return without_secrets(value)
-    if isinstance(value, list | tuple):
-        return [_clean(name, each) for each in value]
-    return redacted(name, value) if isinstance(value, str) else value
+def _ended(job: Job, error: BaseException | None) -> None:
+    """The last line of this part's history: how it ended."""
+    if error is None:
+        note(job.folder, "ended", job.progress.step)
+    else:
+        note(job.folder, "failed", job.progress.step, why=redact(in_one_line(error)))
