@@ -1,11 +1,12 @@
 """The `launcher` command: finds the verb's module in this folder, and turns errors into exit codes.
 
-A verb is a module beside this one with `SUMMARY`, `add_arguments(parser)` and `run(args) -> int`. Only the
-verb that was typed is imported.
+A verb is a module beside this one with `SUMMARY`, `add_arguments(parser)` and `run(args) -> int`; one that
+Python has reserved carries a `_` behind it, as in import_.py. Only the verb that was typed is imported.
 """
 
 import argparse
 import importlib
+import keyword
 import os
 import pkgutil
 import sys
@@ -22,7 +23,7 @@ _ORDER = ("ls", "cat", "cp", "check", "data", "plan", "compile", "rehearse", "pr
 def verbs() -> list[str]:
     """The names of all verbs: the daily ones in the order of work, then the others."""
     names = [module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)])]
-    known = [name for name in names if name != "main" and not name.startswith("_")]
+    known = [name.rstrip("_") for name in names if name != "main" and not name.startswith("_")]
     return sorted(known, key=lambda name: (_ORDER.index(name) if name in _ORDER else len(_ORDER), name))
 
 
@@ -62,7 +63,7 @@ def _dispatch(arguments: list[str]) -> int:
 
 def _verb(name: str) -> ModuleType:
     if name in verbs():
-        return importlib.import_module(f"launcher.cli.{name}")
+        return module_of(name)
     from launcher.registry import nearest  # difflib is only worth its time on a mistake
 
     raise UnknownSetting(
@@ -74,9 +75,14 @@ def _verb(name: str) -> ModuleType:
     )
 
 
+def module_of(verb: str) -> ModuleType:
+    """The verb's module."""
+    return importlib.import_module(f"launcher.cli.{verb}{'_' * keyword.iskeyword(verb)}")
+
+
 def overview() -> str:
     """The help: every verb with its summary."""
-    modules = {name: importlib.import_module(f"launcher.cli.{name}") for name in verbs()}
+    modules = {name: module_of(name) for name in verbs()}
     width = max(map(len, modules), default=0)
     lines = [f"  {name:{width}}  {module.SUMMARY}" for name, module in modules.items()]
     return "\n".join(

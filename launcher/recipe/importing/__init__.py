@@ -1,0 +1,1 @@
+"""Other tools' files read as recipes: `launcher import FILE`."""

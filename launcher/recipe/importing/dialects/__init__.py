@@ -1,0 +1,1 @@
+"""One tool a file: its keys, ours beside them, and what its keys say together."""

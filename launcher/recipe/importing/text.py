@@ -1,0 +1,104 @@
+"""An imported recipe as a file to edit, and the list of what became of every key."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from launcher.recipe.dump import written
+from launcher.recipe.importing.importer import TO_SAY, Imported
+from launcher.recipe.keys import known, sections
+from launcher.recipe.provenance import as_typed
+
+_SAY = {
+    "model.model_name_or_path": "yours to say: a hub id, or a folder",
+    "data.train_file": "yours to say: your rows",
+    "task": "yours to say: classification or causal_lm",
+}
+
+
+def recipe_text(imported: Imported) -> str:
+    """The recipe: only what the file said, in the schema's order, what is still to be said marked."""
+    lines = [f"# imported from {imported.source} ({imported.dialect.title})"]
+    values = {key: imported.values[key] for key in _ordered(imported.values)}
+    if "summary" not in values:
+        lines.append(f"summary: {written(_summary(imported))}")
+    section = ""
+    for key, value in values.items():
+        name, _, leaf = key.partition(".")
+        if leaf and name != section:
+            section = name
+            lines += ["", f"{name}:"]
+        mark = f"  # {_SAY[key]}" if key in imported.to_say else ""
+        lines.append(f"{'  ' if leaf else ''}{leaf or name}: {written(value)}{mark}")
+    lines += [*_left(imported)]
+    return "\n".join(lines) + "\n"
+
+
+def _summary(imported: Imported) -> str:
+    model = str(imported.values["model.model_name_or_path"]).rstrip("/").rpartition("/")[2]
+    method = imported.values.get("adapter.method", "full")
+    return f"{method} of {'a model to be named' if model == TO_SAY['model.model_name_or_path'] else model}"
+
+
+def _ordered(values: dict[str, Any]) -> list[str]:
+    """Single keys first, then the sections as the schema has them; columns are one mapping."""
+    folded = _folded(values)
+    values.clear()
+    values |= folded
+    places = {".".join(path): number for number, path in enumerate(known())}
+    tops = [key for key in values if "." not in key]
+    rest = [key for key in values if "." in key]
+    order = {name: number for number, name in enumerate(sections())}
+    return [
+        *sorted(tops, key=lambda key: places.get(key, 0)),
+        *sorted(rest, key=lambda key: (order.get(key.partition(".")[0], 0), places.get(key, 0))),
+    ]
+
+
+def _folded(values: dict[str, Any]) -> dict[str, Any]:
+    """`data.columns.text` and its like as one mapping each."""
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        parts = key.split(".")
+        if len(parts) > 2:
+            found.setdefault(".".join(parts[:2]), {})[".".join(parts[2:])] = value
+        else:
+            found[key] = value
+    return found
+
+
+def _left(imported: Imported) -> Iterator[str]:
+    if imported.left:
+        yield ""
+        yield "# not carried over:"
+        for each in imported.left:
+            yield f"#   {_one_line(each.theirs)}: {_one_line(each.value)} ({_one_line(each.why)})"
+
+
+def _one_line(value: Any) -> str:
+    return " ".join(as_typed(value).split())
+
+
+def report(imported: Imported) -> str:
+    """What became of every key, for a person: carried over, left with reasons, saying nothing."""
+    lines = [f"{imported.source}: {imported.dialect.title}"]
+    lines += [f"carried over: {len(imported.carried)}"]
+    for each in imported.carried:
+        ours = ", ".join(f"{key}: {written(value)}" for key, value in each.ours.items())
+        lines.append(f"  {each.theirs}: {_one_line(each.value)}" + (f" -> {ours}" if ours else ""))
+    lines += [*_told_left(imported)]
+    if imported.quiet:
+        lines.append(f"off, empty or left to the tool there: {', '.join(imported.quiet)}")
+    if imported.needless:
+        lines.append(f"needs no saying here: {', '.join(imported.needless)}")
+    lines += [f"note: {note}" for note in imported.notes]
+    lines += [f"yours to say: {key} ({_SAY[key].partition(': ')[2]})" for key in imported.to_say]
+    return "\n".join(lines)
+
+
+def _told_left(imported: Imported) -> Iterator[str]:
+    yield f"not carried over: {len(imported.left)}"
+    for each in imported.left:
+        yield f"  {each.place}  {each.theirs}: {_one_line(each.value)}"
+        yield f"    why: {_one_line(each.why)}"
+        if each.nearest:
+            yield f"    nearest: {_one_line(each.nearest)}"
