@@ -198,8 +198,9 @@ def _ahead(dataset: _Windows, steps: range, num_workers: int, pin_memory: bool) 
 
 
 def _leave_interrupts_to_the_rank(worker: int) -> None:
-    """Ctrl-C reaches the whole group; the rank decides when its workers end."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Signals reach the whole group; the rank, which may save first, decides when its workers end."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _as_it_is(window: Any) -> Any:

@@ -81,7 +81,13 @@ class TrainingOptions(Options):
     adam_beta2: float = Field(0.999, ge=0, lt=1, description="Decay of the second moment.")
     adam_epsilon: float = Field(1e-8, gt=0, description="Added to the second moment's root.")
     max_grad_norm: float = Field(1.0, ge=0, description="Gradient norm is clipped here; 0: never.")
-    optim: Literal["adamw_torch_fused", "adamw_torch"] = Field("adamw_torch_fused", description="Optimizer.")
+    optim: Literal[
+        "adamw_torch_fused", "adamw_torch", "sgd", "adafactor", "adamw_8bit", "paged_adamw_8bit"
+    ] = Field(
+        "adamw_torch_fused",
+        description="Optimizer; 8-bit ones by bitsandbytes. Those that need whole tensors are refused where "
+        "a backend divides them.",
+    )
     seed: int = Field(42, ge=0, description="Seed of order, dropout and new weights.")
     precision: Precision = Field(
         "auto", description="Arithmetic of the step; auto: bf16 where the card has it."
@@ -113,4 +119,14 @@ class TrainingOptions(Options):
         None, description="Evaluation metric that chooses the best model."
     )
     load_best_model_at_end: bool = Field(False, description="Export the best checkpoint instead of the last.")
+    early_stopping_patience: Rows | None = Field(
+        None, description="Evaluations without a better metric after which the run ends; none: it does not."
+    )
+    async_save: bool | Literal["auto"] = Field(
+        "auto",
+        description="Write checkpoints while training goes on; auto: on a card, where host memory allows.",
+    )
     resume_from_checkpoint: str | None = Field(None, description="auto, or a checkpoint folder.")
+    resume_weights_only: bool = Field(
+        False, description="Continue with weights and position, the optimizer's moments started anew."
+    )

@@ -1,35 +1,88 @@
 """The final model folder in Hugging Face layout, written whole, and read back by name."""
 
 import json
+import os
+import re
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from launcher.errors import ExportError, Problem
+from launcher.train.checkpoint_files import put_in_place
+from launcher.train.save_failure import SaveFailed, failure_of, require_room
 
 FACTS = "launcher.json"
+_ERRNO = re.compile(r"os error (\d+)")
+# How far the files may be from what was predicted: headers, and small tensors that the library adds.
+_TOLERANCE, _SLACK_BYTES = 0.02, 2**16
 
 
 def write_model(
-    folder: Path, *, model: Any, tokenizer: Any, weights: dict[str, Any], facts: dict[str, Any]
+    folder: Path,
+    *,
+    model: Any,
+    tokenizer: Any,
+    weights: dict[str, Any],
+    facts: dict[str, Any],
+    expected: Mapping[str, tuple[int, ...]] | None = None,
+    is_whole: bool = False,
 ) -> None:
     """Write model (or adapter), tokenizer and `launcher.json` beside their place, then rename.
 
-    `weights` by the model's own names; `facts` is what prediction needs to know about training.
+    `weights` by the model's own names; `facts` is what prediction needs to know about training; `expected`:
+    the shape that each weight must have; `is_whole`: the files hold exactly these weights. Raises ExportError
+    where weights or files are not what they should be, SaveFailed where the disk fails; what was there before
+    is then still there.
     """
+    require_shapes(folder, weights, expected or {})
     temporary = folder.with_name(f".writing-{folder.name}")
     shutil.rmtree(temporary, ignore_errors=True)
+    size = sum(tensor.nbytes for tensor in weights.values())
+    try:
+        require_room(folder, size if is_whole else 0)
+        _write(temporary, model, tokenizer, weights, facts)
+        _check(temporary, size if is_whole else None)
+        put_in_place(temporary, folder)
+    except Exception as error:
+        shutil.rmtree(temporary, ignore_errors=True)
+        if (failed := _system_error(error)) is None:
+            raise
+        raise _not_exported(failed, folder, size) from None
+
+
+def _write(
+    temporary: Path, model: Any, tokenizer: Any, weights: dict[str, Any], facts: dict[str, Any]
+) -> None:
     temporary.mkdir(parents=True)
     model.save_pretrained(temporary, state_dict=weights)
     tokenizer.save_pretrained(temporary)
     (temporary / FACTS).write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    _check(temporary)
-    shutil.rmtree(folder, ignore_errors=True)
-    temporary.replace(folder)
 
 
-def _check(folder: Path) -> None:
-    """Every tensor of every file has elements: an adapter saved empty is found here, not at merge time."""
+def require_shapes(folder: Path, weights: Mapping[str, Any], expected: Mapping[str, tuple[int, ...]]) -> None:
+    """Raise ExportError where a weight is missing, or a backend's placeholder stands for the whole tensor."""
+    missing = sorted(expected.keys() - weights.keys())
+    odd = [
+        f"{name} is {list(weights[name].shape)} instead of {list(shape)}"
+        for name, shape in expected.items()
+        if name in weights and tuple(weights[name].shape) != shape
+    ]
+    if missing or odd:
+        words = [f"{len(missing)} weights are missing ({missing[0]}, ...)"] if missing else []
+        words += [f"{len(odd)} weights have another shape ({odd[0]})"] if odd else []
+        raise ExportError(
+            Problem(
+                where=str(folder),
+                what="; ".join(words),
+                right=f"{len(expected)} whole weights, as the model's configuration implies",
+                type="--resume auto (the checkpoints are untouched)",
+            )
+        )
+
+
+def _check(folder: Path, predicted_bytes: int | None) -> None:
+    """Every tensor of every file has elements, and together they have the size that was predicted."""
     from safetensors import safe_open
 
     files = sorted(folder.glob("*.safetensors"))
@@ -37,15 +90,46 @@ def _check(folder: Path) -> None:
     for path in files:
         with safe_open(path, framework="pt") as held:
             empty += [key for key in held.keys() if 0 in held.get_slice(key).get_shape()]  # noqa: SIM118
+    size = sum(path.stat().st_size for path in files)
     if not files or empty:
-        raise ExportError(
-            Problem(
-                where=str(folder),
-                what=f"the saved model has no weights in {', '.join(empty[:3]) or 'any file'}",
-                right="safetensors files whose tensors all have elements",
-                type="--resume auto (the checkpoints are untouched)",
-            )
+        raise _damaged(folder, f"the saved model has no weights in {', '.join(empty[:3]) or 'any file'}")
+    allowed = _TOLERANCE * (predicted_bytes or 0) + _SLACK_BYTES
+    if predicted_bytes is not None and abs(size - predicted_bytes) > allowed:
+        raise _damaged(folder, f"the saved model has {size} bytes, {predicted_bytes} were predicted")
+
+
+def _damaged(folder: Path, what: str) -> ExportError:
+    return ExportError(
+        Problem(
+            where=str(folder),
+            what=what,
+            right="safetensors files whose tensors all have elements, within 2 % of the predicted size",
+            type="--resume auto (the checkpoints are untouched)",
         )
+    )
+
+
+def _system_error(error: Exception) -> OSError | None:
+    """What the system said; safetensors' own writer hides it in a text."""
+    if isinstance(error, OSError):
+        return error
+    found = _ERRNO.search(str(error))
+    if found is None:
+        return None
+    number = int(found.group(1))
+    return OSError(number, os.strerror(number))
+
+
+def _not_exported(error: OSError, folder: Path, size: int) -> SaveFailed:
+    failure = failure_of(error, name="the trained model", folder=folder.parent, needed_bytes=size, rank=0)
+    return SaveFailed(
+        Problem(
+            where=str(folder),
+            what=failure.what(),
+            right="the checkpoints are kept; --resume continues from the newest one and exports again",
+            type=f"{failure.type()}; then the same command with --resume",
+        )
+    )
 
 
 def read_facts(run: Path) -> tuple[Path, dict[str, Any]]:

@@ -52,7 +52,7 @@ def opened_at(job: Job) -> dict[str, int]:
 def segments(job: Job, callbacks: Sequence[Callback]) -> Iterator[None]:
     """Yields once a segment, the engine for it in place; run the loop up to `job.segment_end` in between."""
     yield
-    while job.progress.step < job.total_steps:
+    while job.progress.step < job.total_steps and not job.stop.is_agreed(job.world):
         before = job.num_trained
         _end_segment(job, callbacks)
         job.note_phases()
@@ -72,9 +72,7 @@ def segments(job: Job, callbacks: Sequence[Callback]) -> Iterator[None]:
 def _end_segment(job: Job, callbacks: Sequence[Callback]) -> None:
     """Compare the ranks, and save where the interval has not just done so."""
     _require_equal(job)
-    saving = next(each for each in callbacks if isinstance(each, Save))
-    if not saving.is_due(job, job.progress.step):
-        saving.run(job)
+    next(each for each in callbacks if isinstance(each, Save)).require_saved(job)
 
 
 def rebuild(job: Job, step: int) -> None:

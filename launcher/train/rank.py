@@ -1,12 +1,10 @@
 """The whole life of one rank: agree on a plan, claim the folder, build, train, export, part."""
 
 import os
-import signal
 import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import torch
@@ -18,7 +16,7 @@ from launcher.backends.render import json_text
 from launcher.data.layout import LAYOUTS
 from launcher.data.templates import choose as choose_template
 from launcher.data.templates import keep_with_model
-from launcher.errors import Interrupted, LaunchMismatch, Problem
+from launcher.errors import LaunchMismatch, Problem
 from launcher.facts import Machine, Plan, RunArguments, Starter
 from launcher.hardware.probe import machine as probe
 from launcher.models.load_torch import PROBLEM_TYPES, quiet_loading
@@ -31,6 +29,15 @@ from launcher.precision import choose_tf32
 from launcher.registry import load_attribute
 from launcher.train.callbacks.evaluate import Evaluate
 from launcher.train.checkpoint import load, load_weights
+from launcher.train.ending import (
+    best_checkpoint,
+    exported_shapes,
+    is_ended,
+    reopen,
+    saving,
+    stop_if_asked,
+    tell_of_last_save,
+)
 from launcher.train.final_model import write_model
 from launcher.train.first_forward import PrecisionProbe
 from launcher.train.folder import SUMMARY, Claim, claim
@@ -43,6 +50,7 @@ from launcher.train.out_of_memory import is_out_of_memory, while_loading
 from launcher.train.pieces import pieces_line
 from launcher.train.retry import Retry
 from launcher.train.setup import build_job, make_callbacks
+from launcher.train.stop import Stop
 from launcher.train.summary import summary
 from launcher.train.world import World, join, leave
 from launcher.units import format_seconds
@@ -53,11 +61,13 @@ def run_rank(arguments: RunArguments, starter: Starter) -> int:
     started = resolve_started(arguments, starter)
     machine = probe(started.loaded.recipe.hardware.device)
     _settle_process(machine, starter)
+    stop = Stop()
+    stop.listen()
     needs_group = BACKENDS.get(started.backend).needs_group
     world = join(starter, machine, needs_group=needs_group)
     failed = True
     try:
-        _run(arguments, starter, started, machine, world)
+        _run(arguments, starter, started, machine, world, stop)
         failed = False
     finally:
         leave(world, failed=failed)
@@ -65,26 +75,22 @@ def run_rank(arguments: RunArguments, starter: Starter) -> int:
 
 
 def _settle_process(machine: Machine, starter: Starter) -> None:
-    """Threads by this machine's limits (starters leave one, or all to every rank); signals end the run."""
+    """Threads by this machine's limits: starters leave one, or all to every rank."""
     if machine.device == "cpu":
         os.environ.setdefault("DS_ACCELERATOR", "cpu")  # else any import of deepspeed looks for cards, aloud
     if starter.name != "python" or "OMP_NUM_THREADS" not in os.environ:  # there it is a person's own word
         torch.set_num_threads(max(1, machine.num_cores // starter.local_world_size))
     quiet_loading()
-    signal.signal(signal.SIGTERM, _interrupted)
 
 
-def _interrupted(number: int, frame: FrameType | None) -> None:
-    raise Interrupted(
-        Problem(
-            what=f"stopped by {signal.Signals(number).name}",
-            right="the last whole checkpoint is kept",
-            type="the same command with --resume",
-        )
-    )
-
-
-def _run(arguments: RunArguments, starter: Starter, started: Started, machine: Machine, world: World) -> None:
+def _run(
+    arguments: RunArguments,
+    starter: Starter,
+    started: Started,
+    machine: Machine,
+    world: World,
+    stop: Stop,
+) -> None:
     recipe = started.loaded.recipe
     plan = _agree_on_plan(arguments, started, machine, world)
     if starter.config_file is not None and started.ds_config is not None:
@@ -104,6 +110,10 @@ def _run(arguments: RunArguments, starter: Starter, started: Started, machine: M
         if not is_out_of_memory(error):
             raise
         raise while_loading(error, world.device) from None
+    job.stop = stop
+    if resume == "auto" and is_ended(job, place):
+        job.strategy.close()
+        return
     # Only now, when everything is there and fits, does the run leave a trace.
     world.agreed(lambda: _take(place, started, job.plan, machine, starter) if world.is_first else None)
     _train(job, place.checkpoint, machine, started.loaded.name)
@@ -111,9 +121,9 @@ def _run(arguments: RunArguments, starter: Starter, started: Started, machine: M
 
 def _take(place: Claim, started: Started, plan: Plan, machine: Machine, starter: Starter) -> None:
     """Take the run folder and note there what is run."""
-    place.take()
-    for line in place.notices:
+    for line in place.take():
         print(line, file=sys.stderr)
+    reopen(place.folder)
     files = run_files(started.loaded.recipe, plan, machine, starter, started.ds_config)
     for name, text in files.items():
         write_file(place.folder / name, text)
@@ -191,9 +201,14 @@ def _train(job: Job, checkpoint: Path | None, machine: Machine, recipe_name: str
         if wants_probe(job):
             probe_memory(job, retry)
         started = time.perf_counter()
-        for _ in segments(job, callbacks):
+        save = saving(callbacks)
+        job.stop.arm(12 * job.num_trained)
+        for _ in segments(job, callbacks) if not job.stop.early else ():
             train(job, callbacks, retry)
+        failure = save.complete(job)
+        stop_if_asked(job, save)
         _finish(job, callbacks, time.perf_counter() - started, machine, recipe_name)
+        tell_of_last_save(job, failure)
     finally:
         job.metrics.close()
         job.strategy.close()
@@ -216,13 +231,14 @@ def _watch_first_steps(job: Job, callbacks: list[Any]) -> None:
 def _finish(job: Job, callbacks: list[Any], seconds: float, machine: Machine, recipe_name: str) -> None:
     """Best weights if asked for, the model folder, the summary, and what to type next."""
     evaluate = next(callback for callback in callbacks if isinstance(callback, Evaluate))
-    best = job.progress.best_step
-    if job.recipe.training.load_best_model_at_end and best not in (None, job.progress.step):
-        path = job.folder / f"checkpoint-{best}"
+    if path := best_checkpoint(job):
+        best = job.progress.best_step or 0
         if any(best <= start for start in job.starts):  # more has opened since: back to what was open then
             rebuild(job, best - 1)
         load_weights(job, path, num_updates=0)
         job.say(f"exporting the best checkpoint, {path.name}")
+        evaluate.again(job)
+    elif not evaluate.last and job.eval_store is not None:  # continued after its last step
         evaluate.again(job)
     _export(job)
     job.world.barrier()
@@ -244,9 +260,17 @@ def _finish(job: Job, callbacks: list[Any], seconds: float, machine: Machine, re
 
 
 def _export(job: Job) -> None:
-    weights = {name.removeprefix("model."): tensor for name, tensor in job.strategy.whole_weights()}
-    if not job.world.is_first:
-        return
+    """Every rank takes part in putting weights together; the first one keeps what is saved, and writes it."""
+    wanted = exported_shapes(job)
+    weights = {
+        name.removeprefix("model."): tensor
+        for name, tensor in job.strategy.whole_weights()
+        if job.world.is_first and name in wanted
+    }
+    job.world.agreed(lambda: _write_export(job, weights, wanted) if job.world.is_first else None)
+
+
+def _write_export(job: Job, weights: dict[str, Any], shapes: dict[str, tuple[int, ...]]) -> None:
     keep_with_model(job.tokenizer, _template(job))
     if before_save := METHODS.get(job.recipe.adapter.method).before_save:
         load_attribute(before_save)(job.module.model, weights)
@@ -266,7 +290,10 @@ def _export(job: Job) -> None:
             "max_length": job.store.max_length,
             "template": _template(job),
             "steps": job.progress.step,
+            "stopped_early": job.progress.stopped_early,
         },
+        expected={name.removeprefix("model."): shape for name, shape in shapes.items()},
+        is_whole=not METHODS.get(job.recipe.adapter.method).before_save,
     )
 
 

@@ -26,7 +26,7 @@ from launcher.models.load_torch import (
     load_model,
 )
 from launcher.models.names_torch import parameter_names
-from launcher.optim.build_torch import build_optimizer, parameter_groups, rates_of
+from launcher.optim.build_torch import make, parameter_groups, rates_of
 from launcher.optim.rates import layerwise, second_matrix
 from launcher.optim.schedule import warmup_updates
 from launcher.precision_torch import LossScale, StepPrecision
@@ -40,12 +40,14 @@ from launcher.step.packing_check import require_packing
 from launcher.train import freeze
 from launcher.train.audit import Audit
 from launcher.train.callbacks.callback import Callback
+from launcher.train.callbacks.early_stop import EarlyStop
 from launcher.train.callbacks.evaluate import Evaluate
 from launcher.train.callbacks.log import Log
 from launcher.train.callbacks.movement import Movement
 from launcher.train.callbacks.numbers import WatchNumbers
 from launcher.train.callbacks.save import Save
 from launcher.train.checkpoint import read_progress
+from launcher.train.checkpoint_files import bytes_held
 from launcher.train.job import Job
 from launcher.train.memory_watch import MemoryWatch
 from launcher.train.metrics_log import MetricsLog
@@ -177,12 +179,12 @@ def _connect(
     options = recipe.training
 
     def make_optimizer(groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        return build_optimizer(
+        return make(
+            options.optim,
             groups,
             learning_rate=plan.learning_rate,
             betas=(options.adam_beta1, options.adam_beta2),
             epsilon=options.adam_epsilon,
-            fused=options.optim == "adamw_torch_fused",
         )
 
     config = ds_config and resolve(
@@ -240,7 +242,8 @@ def make_callbacks(job: Job) -> list[Callback]:
 
     evaluate = Evaluate(steps(options.eval_steps), best_metric(job.recipe))
     save = Save(steps(options.save_steps), options.save_total_limit, keep_best=options.load_best_model_at_end)
-    return [Log(), WatchNumbers(), Movement(), Audit(), evaluate, save]
+    early = EarlyStop(evaluate, options.early_stopping_patience)
+    return [Log(), WatchNumbers(), Movement(), Audit(), evaluate, early, save]
 
 
 def best_metric(recipe: Recipe) -> str:
@@ -253,15 +256,19 @@ def _check_disk(job: Job) -> None:
     options = job.recipe.training
     # One more than is kept: the newest is whole before the oldest goes.
     saves = options.save_steps is not None or options.load_best_model_at_end
-    kept = (options.save_total_limit or 1) + 1 if saves else 0
+    kept = (options.save_total_limit or 1) + 1 + options.load_best_model_at_end if saves else 0
     # A checkpoint holds an fp32 weight and two moments a trained parameter, the final model the weight.
     one, final = 12 * job.num_trained, 4 * job.num_trained
-    require_free(job.folder, kept=kept, checkpoint_bytes=one, final_bytes=final)
+    # What a continued run has on the disk already is part of that.
+    held = bytes_held(job.folder) if options.resume_from_checkpoint else 0
+    require_free(job.folder, kept=kept, checkpoint_bytes=one, final_bytes=final, held_bytes=held)
 
 
-def require_free(folder: Path, *, kept: int, checkpoint_bytes: int, final_bytes: int) -> None:
+def require_free(
+    folder: Path, *, kept: int, checkpoint_bytes: int, final_bytes: int, held_bytes: int = 0
+) -> None:
     """Raise DoesNotFit where the folder's disk cannot hold the checkpoints and the final model."""
-    needed, free = kept * checkpoint_bytes + final_bytes, free_bytes(folder)
+    needed, free = max(0, kept * checkpoint_bytes + final_bytes - held_bytes), free_bytes(folder)
     if needed <= free:
         return
     one, final = format_bytes(checkpoint_bytes), format_bytes(final_bytes)

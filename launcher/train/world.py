@@ -20,11 +20,12 @@ TIMEOUT = timedelta(minutes=30)
 
 @dataclass(frozen=True, kw_only=True)
 class World:
-    """This rank among `num_ranks`, and its device."""
+    """This rank among `num_ranks`, and its device. `group`: none for the one that all work is done in."""
 
     rank: int
     num_ranks: int
     device: torch.device
+    group: Any = None
 
     @property
     def is_first(self) -> bool:
@@ -34,14 +35,14 @@ class World:
     def barrier(self) -> None:
         """Wait for every rank."""
         if dist.is_initialized():
-            dist.barrier()
+            dist.barrier(group=self.group)
 
     def gather(self, value: T) -> list[T]:
         """Every rank's value, in the order of ranks, on every rank."""
         if self.num_ranks == 1:
             return [value]
         found: list[Any] = [None] * self.num_ranks
-        dist.all_gather_object(found, value)
+        dist.all_gather_object(found, value, group=self.group)
         return found
 
     def broadcast(self, value: T) -> T:
