@@ -77,7 +77,8 @@ class PlainStrategy(Strategy):
         """Straight from the optimizer: its parameters are whole and fp32."""
         for name, parameter in self.named_trainable():
             held = self.optimizer.state.get(parameter, {})
-            yield name, {"weight": parameter.detach()} | {key: held[key] for key in MOMENTS if key in held}
+            kept = {key: each for key, each in held.items() if isinstance(each, Tensor) and key != "step"}
+            yield name, {"weight": parameter.detach()} | kept
 
     def load_state(self, read: Callable[[str], ParameterState], *, num_updates: int) -> None:
         """Copy weights in place; set the moments and their count."""
@@ -98,5 +99,9 @@ class PlainStrategy(Strategy):
     def _moments(self, parameter: Tensor, found: ParameterState, num_updates: int) -> dict[str, Tensor]:
         held = {key: tensor for key, tensor in found.items() if key != "weight"}
         moments = {key: each.to(parameter.device, parameter.dtype).clone() for key, each in held.items()}
+        if "state1" in held:  # bitsandbytes: bytes where it keeps their scales, and a count in Python
+            packed = [key for key in ("state1", "state2") if f"absmax{key[-1]}" in held]
+            as_bytes = {key: moments[key].to(torch.uint8) for key in packed}
+            return {"step": num_updates} | moments | as_bytes  # type: ignore[dict-item]
         device = parameter.device if self._fused else torch.device("cpu")
         return {"step": torch.tensor(float(num_updates), device=device)} | moments

@@ -153,6 +153,8 @@ def _block_gradients(setting: Setting, sizes: Sizes) -> int:
     if not sizes.trains_base:
         return whole
     last = shape.word_embedding_params + shape.other_embedding_params
+    if sizes.trained <= last or sizes.trained < shape.num_params:
+        return whole  # a frozen part: the embeddings are the first that one freezes
     return whole * (sizes.trained - last) // sizes.trained
 
 
@@ -218,7 +220,8 @@ def _saved(parts: _Parts, *, blocks: int) -> Terms:
 def _embeddings(parts: _Parts) -> Terms:
     """Encoders normalise and drop out their embeddings: the norm's input and a mask; r h + 1 h."""
     setting, sizes = parts.setting, parts.sizes
-    if setting.shape.is_decoder or not sizes.trains_base:
+    is_open = setting.graph_blocks in (None, setting.shape.num_layers)
+    if setting.shape.is_decoder or not sizes.trains_base or not is_open:
         return []
     width = sizes.residual_bytes + (1 if setting.shape.hidden_dropout else 0)
     return _term("embeddings", width * setting.shape.hidden_size * sizes.tokens, f"{width} h T")
@@ -238,9 +241,14 @@ def _lasting(parts: _Parts) -> Terms:
     return [] if parts.setting.sharding_kind in ("zero1", "zero2") else parts.exchange
 
 
+def _graph_blocks(setting: Setting) -> int:
+    """Blocks that keep something for the backward pass."""
+    return setting.shape.num_layers if setting.graph_blocks is None else setting.graph_blocks
+
+
 def _forward(parts: _Parts) -> Terms:
     """The end of the forward pass: everything saved, and the loss."""
-    layers = parts.setting.shape.num_layers
+    layers = _graph_blocks(parts.setting)
     return [
         *parts.kept_gradients,
         *_checkpoints(parts, blocks=layers),
@@ -259,10 +267,12 @@ def _backward(parts: _Parts, forward: Terms) -> Terms:
 
     At the loss's, autocast's copies are gone where no saved product holds them.
     """
-    layers = parts.setting.shape.num_layers
+    layers = _graph_blocks(parts.setting)
     is_free = parts.setting.checkpointing != "none"
     made = [] if _lasting(parts) else parts.exchange
     at_loss = [*made, *(term for term in forward if not (is_free and term in parts.casts))]
+    if not layers:
+        return max((at_loss, _root_backward(parts)), key=_total)
     at_last = _backward_at(parts, behind=layers - 1, done=0)
     at_first = _backward_at(parts, behind=0, done=layers)
     return max((at_loss, at_last, at_first, _root_backward(parts)), key=_total)
@@ -271,7 +281,7 @@ def _backward(parts: _Parts, forward: Terms) -> Terms:
 def _backward_at(parts: _Parts, *, behind: int, done: int) -> Terms:
     """With `behind` blocks still to come and the gradients of `done` blocks there."""
     setting, sizes = parts.setting, parts.sizes
-    grown = _block_gradients(setting, sizes) * done // setting.shape.num_layers
+    grown = _block_gradients(setting, sizes) * done // max(1, _graph_blocks(setting))
     at_work = [
         term
         for line in parts.block.backward

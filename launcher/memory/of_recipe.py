@@ -11,8 +11,10 @@ from launcher.adapters.count import count
 from launcher.adapters.options import METHODS
 from launcher.backends.options import BACKENDS, BackendOptions
 from launcher.data.options import DataOptions
+from launcher.memory.phases import PhaseCount, phase_counts, reached
 from launcher.memory.setting import Adapter, Setting
 from launcher.models.shape import ModelShape
+from launcher.optim.table import OPTIMIZERS
 from launcher.recipe.schema import Recipe
 
 _PRECISIONS: dict[str, Literal["fp32", "bf16", "fp16"]] = {
@@ -21,7 +23,6 @@ _PRECISIONS: dict[str, Literal["fp32", "bf16", "fp16"]] = {
     "fp16": "fp16",
     "bf16-emulated": "bf16",
 }
-_OPTIMIZERS: dict[str, Any] = {"adamw_torch_fused": "adamw_fused", "adamw_torch": "adamw_foreach"}
 
 
 def setting_of(
@@ -44,6 +45,8 @@ def setting_of(
     chunk = training.loss_chunk_bytes if shape.task == "causal_lm" else None
     trains_base = METHODS.get(recipe.adapter.method).trains_base
     dtype: Any = weights_dtype
+    # Phases only add to what is open, so that the last one takes the most.
+    largest = freezing_phases(recipe, shape)[-1:] if trains_base else []
     asked_eval = training.per_device_eval_batch_size
     return Setting(
         shape=shape,
@@ -52,11 +55,13 @@ def setting_of(
         micro_batch=rows_at_once(data, micro_batch),
         seq_len=longest(data),
         weights_dtype=dtype,
+        trained_params=largest[0].trained_params if largest else None,
+        graph_blocks=largest[0].graph_blocks if largest else None,
         trainable_dtype=dtype if trains_base else "float32",
         precision=_PRECISIONS[precision],
         quantisation=_quantisation(recipe),
         double_quant=recipe.model.load_in_4bit and recipe.model.bnb_4bit_use_double_quant,
-        optimizer=_OPTIMIZERS[training.optim],
+        optimizer=_optimizer(training.optim),
         checkpointing="full" if training.activation_checkpointing else "none",
         attention=_attention(recipe.model.attn_implementation, shape),
         loss="chunked" if chunk else "plain",
@@ -73,6 +78,18 @@ def setting_of(
         variable_length=not data.packing,
         repeats_kv=not data.packing,  # transformers 5.24: sdpa takes grouped heads only where no mask is used
     )
+
+
+def freezing_phases(recipe: Recipe, shape: ModelShape) -> list[PhaseCount]:
+    """What trains from which epoch on, of the phases that the run reaches; empty where nothing is frozen."""
+    if not recipe.freeze.is_used:
+        return []
+    epochs = recipe.training.num_train_epochs if recipe.training.max_steps is None else None
+    return reached(phase_counts(recipe.freeze, shape), epochs)
+
+
+def _optimizer(name: str) -> Any:
+    return OPTIMIZERS[name].in_memory
 
 
 def _options(recipe: Recipe, backend: str) -> BackendOptions:

@@ -42,6 +42,9 @@ class Setting:
     parameters are divided: fsdp1 and fsdp2 gather a block at a time. Full training whose
     `weights_dtype` is half and `trainable_dtype` float32 keeps separate masters.
 
+    `trained_params`: elements of the model itself that train where a part of it is frozen; `graph_blocks`:
+    blocks from the lowest one that trains upwards: those below keep nothing for a backward pass.
+
     What differs between harnesses; the defaults are this launcher's own step: `evaluates`: there is an
     evaluation; `loads_whole`: FSDP2 divides a model that is on the card already; `save_gathers`: a save
     materialises the whole state on the card; `output_held`: the caller keeps the model's output alive
@@ -60,6 +63,8 @@ class Setting:
     micro_batch: int
     seq_len: int
     weights_dtype: Literal["float32", "bfloat16", "float16"]
+    trained_params: int | None = None
+    graph_blocks: int | None = None
     trainable_dtype: Literal["float32", "bfloat16", "float16"] = "float32"
     precision: Literal["fp32", "bf16", "fp16"] = "bf16"
     pure: bool = False

@@ -33,7 +33,7 @@ class Sizes:
 
     @property
     def trains_base(self) -> bool:
-        """Whether the model's own weights train."""
+        """Whether the model's own weights train, all of them or those that are open."""
         return self.frozen == 0
 
     @property
@@ -50,8 +50,9 @@ def sizes_of(setting: Setting) -> Sizes:
     compute_bytes = weight_bytes if setting.pure else COMPUTE_BYTES[setting.precision]
     adapter = setting.adapter
     block_linear = sum(linear.in_features * linear.out_features for linear in shape.linears)
+    own = shape.num_params if setting.trained_params is None else setting.trained_params
     return Sizes(
-        trained=shape.num_params if adapter is None else adapter.num_params + adapter.head_copy_params,
+        trained=own if adapter is None else adapter.num_params + adapter.head_copy_params,
         frozen=0 if adapter is None else shape.num_params,
         block=shape.block_params,
         block_linear=block_linear,

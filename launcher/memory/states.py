@@ -44,7 +44,8 @@ def state_width(setting: Setting, sizes: Sizes) -> int:
 
 
 def _embedding(setting: Setting, sizes: Sizes) -> int:
-    return setting.shape.word_embedding_params if sizes.trains_base else 0
+    is_open = sizes.trains_base and sizes.trained == setting.shape.num_params
+    return setting.shape.word_embedding_params if is_open else 0
 
 
 def _adafactor(setting: Setting, sizes: Sizes) -> int:

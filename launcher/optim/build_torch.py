@@ -5,6 +5,9 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import nn
 
+from launcher.optim.table import OPTIMIZERS
+from launcher.registry import load_attribute
+
 Group = dict[str, object]
 
 
@@ -54,3 +57,43 @@ def build_optimizer(
 ) -> torch.optim.AdamW:
     """AdamW with decoupled decay (Loshchilov & Hutter 2019, arXiv:1711.05101)."""
     return torch.optim.AdamW(groups, lr=learning_rate, betas=betas, eps=epsilon, fused=fused)
+
+
+def make(
+    name: str, groups: list[Group], *, learning_rate: float, betas: tuple[float, float], epsilon: float
+) -> torch.optim.Optimizer:
+    """The optimizer that a recipe names."""
+    builder = load_attribute(OPTIMIZERS[name].build)
+    made: torch.optim.Optimizer = builder(groups, learning_rate=learning_rate, betas=betas, epsilon=epsilon)
+    return made
+
+
+def adamw_fused(
+    groups: list[Group], *, learning_rate: float, betas: tuple[float, float], epsilon: float
+) -> torch.optim.Optimizer:
+    """AdamW in one kernel a list of tensors."""
+    return build_optimizer(groups, learning_rate=learning_rate, betas=betas, epsilon=epsilon, fused=True)
+
+
+def adamw(
+    groups: list[Group], *, learning_rate: float, betas: tuple[float, float], epsilon: float
+) -> torch.optim.Optimizer:
+    """AdamW by torch's own choice of loops."""
+    return build_optimizer(groups, learning_rate=learning_rate, betas=betas, epsilon=epsilon, fused=False)
+
+
+def sgd(
+    groups: list[Group], *, learning_rate: float, betas: tuple[float, float], epsilon: float
+) -> torch.optim.Optimizer:
+    """Gradient descent without momentum; betas and epsilon have no meaning here."""
+    return torch.optim.SGD(groups, lr=learning_rate)
+
+
+def adafactor(
+    groups: list[Group], *, learning_rate: float, betas: tuple[float, float], epsilon: float
+) -> torch.optim.Optimizer:
+    """Shazeer and Stern 2018 (arXiv:1804.04235): each step is relative to the size of its tensor.
+
+    Its decay of the second moment and its epsilons are the paper's; the recipe's belong to AdamW.
+    """
+    return torch.optim.Adafactor(groups, lr=learning_rate)

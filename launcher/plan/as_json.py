@@ -5,6 +5,7 @@ from typing import Any
 from launcher.memory.breakdown import Breakdown, Term
 from launcher.plan.fit import Judged, faster_that_do_not_fit, one_a_turn, why_not
 from launcher.plan.forecast import Forecast
+from launcher.plan.opening import phases
 from launcher.plan.standing import in_words
 
 _MOST_ALTERNATIVES = 20
@@ -38,6 +39,7 @@ def as_json(answer: Forecast) -> dict[str, Any]:
         "disk": {"bytes": sum(t.num_bytes for t in answer.disk_terms), "terms": _terms(answer.disk_terms)},
         "time": _time(answer),
         "cost": _cost(answer),
+        "freezing": [vars(phase) for phase in phases(answer.recipe, shown.candidate.setting)],
         "records": [vars(record) for record in answer.records],
     }
 

@@ -14,6 +14,7 @@ from launcher.adapters.options import METHODS
 from launcher.backends.options import BACKENDS, Backend
 from launcher.backends.support import Refused, cell
 from launcher.models.shape import ModelShape
+from launcher.optim.table import works_on
 from launcher.recipe.schema import Recipe
 from launcher.recipe.training import TrainingOptions
 from launcher.units import MIB
@@ -142,7 +143,8 @@ def _lengths(recipe: Recipe) -> list[dict[str, Any]]:
 
 
 def _methods(recipe: Recipe) -> list[dict[str, Any]]:
-    return [{}, {METHOD: "lora"}] if METHODS.get(recipe.adapter.method).trains_base else [{}]
+    is_whole = METHODS.get(recipe.adapter.method).trains_base and not recipe.freeze.is_used
+    return [{}, {METHOD: "lora"}] if is_whole else [{}]
 
 
 def _is_possible(recipe: Recipe, changes: Mapping[str, Any]) -> bool:
@@ -151,6 +153,8 @@ def _is_possible(recipe: Recipe, changes: Mapping[str, Any]) -> bool:
     quantised = bool(changes.get(FOUR_BITS)) or recipe.model.is_quantised
     backend = changes.get(BACKEND, recipe.backend.name)
     if isinstance(cell(method.name, backend, quantised=quantised), Refused):
+        return False
+    if not works_on(changes.get(OPTIMIZER, recipe.training.optim), backend):
         return False
     recomputes = changes.get(CHECKPOINTING, recipe.training.activation_checkpointing)
     return not (quantised and method.trains_base) and not (method.needs_cache and recomputes)

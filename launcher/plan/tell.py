@@ -7,6 +7,7 @@ from launcher.memory.of_recipe import longest
 from launcher.plan.bars import bar_lines
 from launcher.plan.fit import Judged, faster_that_do_not_fit, one_a_turn, summary, why_not
 from launcher.plan.forecast import Forecast
+from launcher.plan.opening import phase_lines
 from launcher.plan.standing import in_words, of_time
 from launcher.plan.time_model import step_words
 from launcher.units import format_bytes, format_seconds
@@ -71,6 +72,7 @@ def memory(answer: Forecast) -> list[str]:
         lines[-1] += f", reserved {format_bytes(low)} to {format_bytes(high)}, nvidia-smi {process}"
     margin = format_bytes(shown.needed_bytes - found.peak_bytes)
     lines.append(f"counted as needed: {format_bytes(shown.needed_bytes)} (driver and margin {margin})")
+    lines += phase_lines(answer.recipe, shown.candidate.setting)
     return [*lines, f"standing: {in_words(found.standing)}"]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from launcher.errors import CannotTell, Problem
 from launcher.facts import Plan
 from launcher.hardware.catalog import Gpu
 from launcher.memory.breakdown import Breakdown
@@ -73,8 +74,24 @@ def _with_context(found: Breakdown) -> Breakdown:
     return replace(found, context_bytes=found.process_bytes[0] - found.reserved_bytes[0])
 
 
+def _require_whole_step(recipe: Recipe) -> None:
+    """Raise CannotTell for what the trace does not run: frozen parts, and optimizers without a trace."""
+    optim = recipe.training.optim
+    if recipe.freeze.is_used or optim not in ("adamw_torch_fused", "adamw_torch"):
+        what = "parts of the model are frozen" if recipe.freeze.is_used else f"the optimizer is {optim}"
+        raise CannotTell(
+            Problem(
+                where="--trace",
+                what=f"{what}, which the trace does not run",
+                right="the estimate by formulas, which counts it",
+                type="launcher plan RECIPE",
+            )
+        )
+
+
 def _request(recipe: Recipe, plan: Plan, config: Mapping[str, Any], gpu: Gpu) -> TraceRequest:
     training, model = recipe.training, recipe.model
+    _require_whole_step(recipe)
     trains_base = recipe.adapter.method == "full"
     asked_eval = training.per_device_eval_batch_size
     attention = {"auto": "sdpa", "flash_attention_2": "sdpa"}.get(
@@ -94,7 +111,7 @@ def _request(recipe: Recipe, plan: Plan, config: Mapping[str, Any], gpu: Gpu) ->
         attention=attention,
         checkpointing=training.activation_checkpointing,
         loss_chunk_bytes=training.loss_chunk_bytes if recipe.task == "causal_lm" else None,
-        optim=training.optim,
+        optim="adamw_torch" if training.optim == "adamw_torch" else "adamw_torch_fused",
         quantisation=model.bnb_4bit_quant_type if model.load_in_4bit else "none",
         double_quant=model.load_in_4bit and model.bnb_4bit_use_double_quant,
         backend=plan.backend,

@@ -16,6 +16,7 @@ from launcher.hardware import catalog
 from launcher.recipe.batch import solve
 from launcher.recipe.build import value_at
 from launcher.recipe.freezing_rules import freezing_is_possible, phases_that_are_not_reached
+from launcher.recipe.optimizer_rules import adam_options_without_adam, optimizer_runs_on_the_backend
 from launcher.recipe.provenance import DEFAULT, Origin
 from launcher.recipe.schema import Recipe
 from launcher.registry import nearest
@@ -459,6 +460,7 @@ PROBLEMS: tuple[Rule, ...] = (
     stride_is_for_windows,
     pip_package_has_a_folder,
     freezing_is_possible,
+    optimizer_runs_on_the_backend,
 )
 NO_EFFECT: tuple[Notice, ...] = (
     emulated_bf16,
@@ -471,4 +473,5 @@ NO_EFFECT: tuple[Notice, ...] = (
     warmup_that_never_ends,
     card_for_a_cpu,
     phases_that_are_not_reached,
+    adam_options_without_adam,
 )
