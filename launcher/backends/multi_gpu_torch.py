@@ -8,11 +8,11 @@ window and wrap the module anew, for a reducer that stopped half-way cannot be u
 import gc
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.futures import Future
 from torch.nn.parallel import DistributedDataParallel
 
 from launcher.backends.multi_gpu import MultiGpuOptions
@@ -123,12 +123,14 @@ class Reductions:
             self.known = self.begun
 
     @staticmethod
-    def hook(self: "Reductions", bucket: Any) -> Any:  # noqa: PLW0211  DDP hands over its state first
+    def hook(self: "Reductions", bucket: dist.GradBucket) -> Future[Tensor]:  # type: ignore[name-defined]
         """Sum one bucket over the ranks; DDP's default, with a note of it."""
         buffer = bucket.buffer()
         self.begun.append((buffer.numel(), buffer.dtype))
         work = dist.all_reduce(buffer, async_op=True)
-        return work.get_future().then(_first)
+        assert work is not None
+        reduced: Future[Tensor] = work.get_future().then(_first)
+        return reduced
 
     def owe(self, device: torch.device) -> None:
         """Take part with NaN in what has not begun here. Raises CannotCatchUp where that is not known."""
@@ -139,9 +141,8 @@ class Reductions:
             dist.all_reduce(torch.full((numel,), torch.nan, dtype=dtype, device=device))
 
 
-def _first(future: Any) -> Tensor:
-    tensor: Tensor = future.value()[0]
-    return tensor
+def _first(future: Future[list[Tensor]]) -> Tensor:
+    return future.value()[0]
 
 
 def _pieces(gradients: list[Tensor]) -> Iterator[list[Tensor]]:
