@@ -3,6 +3,7 @@
 import argparse
 import os
 import shlex
+import signal
 import sys
 from collections.abc import Mapping
 
@@ -12,6 +13,9 @@ from launcher.errors import BadValue, Conflict, Problem
 from launcher.facts import RunArguments
 from launcher.hardware.limits import cores
 from launcher.plan.write import COMMAND_VARIABLE
+from launcher.process.after_run import OPTIONS as AFTER_OPTIONS
+from launcher.process.after_run import USAGE as AFTER_USAGE
+from launcher.process.after_run import read_after_run
 from launcher.process.arguments import (
     WITH_VALUE,
     Grammar,
@@ -21,6 +25,7 @@ from launcher.process.arguments import (
     run_arguments,
     take_every_word,
 )
+from launcher.process.around_run import AroundRun, around_run
 from launcher.process.command import Chosen, Command, Start, choose_starter, starter_command
 from launcher.process.gpus import peer_environment, visible_gpus
 from launcher.process.own_files import OwnFiles, agree, read_own_files
@@ -31,15 +36,18 @@ from launcher.recipe.batch import solve
 from launcher.recipe.load import LoadedRecipe, load_recipe
 
 SUMMARY = "start a recipe on its backend, and watch it to its end"
-USAGE = """usage: launcher run RECIPE [--backend NAME | --ds FILE | --config_file FILE] [--gpus N]
+USAGE = f"""usage: launcher run RECIPE [--backend NAME | --ds FILE | --config_file FILE] [--gpus N]
                     [--name NAME] [--starter NAME] [--resume [auto|PATH] | --new]
                     [--output_dir DIR] [--quiet] [--dry-run] [key=value ...]
+                    [--then shutdown [--then_on WHEN] [--grace SECONDS]] [--copy_to DIR] [--notify]
 
 --gpus N       processes, one a card (the recipe's hardware.gpus)
 --ds FILE      one's own DeepSpeed JSON; --config_file FILE: one's own Accelerate YAML
 --quiet        no bar and no line a step: tracking.progress=quiet
 --dry-run      print the starter's command line and stop
---starter NAME accelerate, torchrun, deepspeed or python instead of the backend's preferred one"""
+--starter NAME accelerate, torchrun, deepspeed or python instead of the backend's preferred one
+
+{AFTER_USAGE}"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,8 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Start the run and return its own exit code, whatever the starter made of it."""
     grammar = Grammar(
-        with_value=(*WITH_VALUE, "gpus", "starter", "config_file"),
-        flags=("new", "dry_run"),
+        with_value=(*WITH_VALUE, "gpus", "starter", "config_file", *AFTER_OPTIONS),
+        flags=("new", "dry_run", "notify"),
         names_recipe=True,
         usage=USAGE,
     )
@@ -60,11 +68,15 @@ def run(args: argparse.Namespace) -> int:
     except HelpWanted as usage:
         print(usage)
         return 0
+    is_dry = "dry_run" in reader.flags
+    asked = read_after_run(reader.options, reader.flags)
+    around = around_run(run_arguments(reader), asked, os.environ, dry=is_dry)
     command = build(reader, os.environ)
-    if "dry_run" in reader.flags:
+    around.show(dry=is_dry)
+    if is_dry:
         print(command.typed())
         return 0
-    return _start(command, args.words)
+    return _start(command, args.words, around)
 
 
 def build(reader: Reader, environ: Mapping[str, str]) -> Command:
@@ -192,7 +204,7 @@ def _fits(starter: str, num_processes: int, config_file: str | None) -> None:
         )
 
 
-def _start(command: Command, words: list[str]) -> int:
+def _start(command: Command, words: list[str], around: AroundRun) -> int:
     typed = command.typed()
     print(typed, file=sys.stderr, flush=True)
     environ = {**os.environ, COMMAND_VARIABLE: f"{shlex.join(['launcher', 'run', *words])}\n{typed}"}
@@ -202,4 +214,5 @@ def _start(command: Command, words: list[str]) -> int:
         print(f"launcher run: {outcome.words}", file=sys.stderr)
     if outcome.killed:
         print(f"launcher run: had to kill {', '.join(map(str, outcome.killed))}", file=sys.stderr)
+    around.follow(outcome.exit_code, outcome.words, by_hand=outcome.stopped_by == signal.SIGINT)
     return outcome.exit_code
