@@ -54,7 +54,8 @@ def settle_batch(
         draft.values.setdefault(GLOBAL, product)
     _tell(draft, rows, steps, ranks)
     if total and rows and total != product:
-        why = f"{total} is not {rows} x {steps or 1} x {ranks or 1} (rows of one card x accumulation x processes)"
+        factors = f"{rows} x {steps or 1} x {ranks or 1}"
+        why = f"{total} is not {factors} (rows of one card x accumulation x processes)"
         draft.leave(steps_key or rows_key, said[steps_key or rows_key], why, f"{GLOBAL}: {total} is kept")
 
 

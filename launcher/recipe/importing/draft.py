@@ -138,6 +138,23 @@ class Draft:
         why = f"no key of {self.dialect.title} that is known here"
         self.leave(key, value, why, f"did you mean {close}?" if close else "")
 
+    def told(self) -> set[str]:
+        """Every key of theirs that something was said about."""
+        together = [part for each in (*self.carried, *self.left) for part in each.theirs.split(" + ")]
+        return {*together, *self.quiet, *self.needless}
+
+    def account(self) -> None:
+        """Keys that were taken for what they say with others are told too."""
+        told = self.told()
+        for key, value in flat(self.source.values, self.dialect.blocks):
+            if any(each == key or each.startswith(f"{key}.") for each in told):
+                continue
+            if value in (None, "none", {}, [], ""):
+                self.quiet.append(key)
+            else:
+                place = self.source.place(key)
+                self.carried.append(Carried(place=place, theirs=key, value=value, ours={}))
+
     def absorb(self, other: "Draft") -> None:
         """What a file that this one names says besides; this one has the last word."""
         for each in other.carried:

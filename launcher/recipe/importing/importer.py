@@ -49,6 +49,7 @@ def import_file(
     draft.notes += source.notes
     kind.settle(draft)
     draft.apply_rows()
+    draft.account()
     if kind.task:
         draft.values.setdefault("task", kind.task)
     _lay_over(draft, overrides)

@@ -80,6 +80,7 @@ def _absorbed(draft: Draft, source: Source, dialect: str) -> dict[str, Any]:
     other = Draft(dialect=DIALECTS.get(dialect), source=source, num_processes=draft.num_processes)
     other.dialect.settle(other)
     other.apply_rows()
+    other.account()
     other.notes = [note for note in other.notes if not note.startswith("training.precision")]
     name = other.values.get(BACKEND)
     draft.absorb(other)

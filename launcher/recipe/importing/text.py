@@ -84,7 +84,9 @@ def report(imported: Imported) -> str:
     lines += [f"carried over: {len(imported.carried)}"]
     for each in imported.carried:
         ours = ", ".join(f"{key}: {written(value)}" for key, value in each.ours.items())
-        lines.append(f"  {each.theirs}: {_one_line(each.value)}" + (f" -> {ours}" if ours else ""))
+        lines.append(
+            f"  {each.theirs}: {_one_line(each.value)}" + (f" -> {ours}" if ours else " (with others)")
+        )
     lines += [*_told_left(imported)]
     if imported.quiet:
         lines.append(f"off, empty or left to the tool there: {', '.join(imported.quiet)}")

@@ -126,6 +126,19 @@ def trackers(value: Any) -> list[str]:
     return asked
 
 
+_OPTIMIZERS = {
+    "adamw_hf": "adamw_torch",
+    "adamw": "adamw_torch_fused",
+    "adamw_bnb_8bit": "adamw_8bit",
+    "adamw_apex_fused": "adamw_torch_fused",
+}
+
+
+def optimizer(value: Any) -> str:
+    """Our name where it differs; whether it is known shows when the recipe is built."""
+    return _OPTIMIZERS.get(str(as_it_is(value)).lower(), str(value))
+
+
 def attention(value: Any) -> str:
     """The attention kernel."""
     known = {

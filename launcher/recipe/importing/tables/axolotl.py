@@ -8,6 +8,7 @@ from launcher.recipe.importing.values import (
     attention,
     dtype,
     number,
+    optimizer,
     share,
     targets,
     truth,
@@ -59,12 +60,7 @@ ROWS: tuple[Row, ...] = (
     read("max_steps", "training.max_steps", whole_above_zero),
     read("learning_rate", "training.learning_rate", above_zero),
     together("lr_scheduler", "training.lr_scheduler_type", "cosine there where it is not said: written out"),
-    read(
-        "optimizer",
-        "training.optim",
-        lambda value: {"adamw_hf": "adamw_torch"}.get(value, value),
-        nearest="adamw_torch_fused",
-    ),
+    read("optimizer", "training.optim", optimizer, nearest="adamw_torch_fused"),
     read("warmup_steps", "training.warmup", above_zero),
     read("warmup_ratio", "training.warmup", share, "a share of all steps"),
     read("weight_decay", "training.weight_decay", number),
@@ -139,7 +135,7 @@ ROWS: tuple[Row, ...] = (
     ),
     left("overrides_of_model_config rope_scaling rope_theta", "the model's architecture is left as it is"),
     left("neftune_noise_alpha noisy_embedding_alpha", "no noise is added to embeddings"),
-    left("early_stopping_patience", "no counterpart", "load_best_model_at_end: true"),
+    read("early_stopping_patience", "training.early_stopping_patience", whole_above_zero),
     left(
         "wandb_project wandb_entity wandb_watch wandb_name wandb_run_id wandb_log_model wandb_mode "
         "mlflow_tracking_uri "

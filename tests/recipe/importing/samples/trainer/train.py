@@ -1,7 +1,7 @@
 from peft import LoraConfig
 from transformers import TrainingArguments
 
-learning_rate = compute_rate()
+learning_rate = float(input())
 args = TrainingArguments(
     output_dir="out",
     per_device_train_batch_size=2,
@@ -12,4 +12,4 @@ args = TrainingArguments(
     gradient_checkpointing=True,
     logging_steps=5,
 )
-lora = LoraConfig(r=16, lora_alpha=32, lora_dropout=0.05, target_modules=["q_proj", "v_proj"], task_type="CAUSAL_LM")
+lora = LoraConfig(r=16, lora_alpha=32, lora_dropout=0.05, target_modules=["q_proj", "v_proj"])
