@@ -7,11 +7,11 @@ from typing import Any
 import torch
 
 from launcher.data.templates import prompt_ids
+from launcher.data.tokens import TokenStore
+from launcher.export.as_trained import data_options, tokens_of, typed_rows
 from launcher.models.load_torch import load_model, quiet_loading
 from launcher.models.options import ModelOptions
 from launcher.train.final_model import read_facts
-
-_PAIRS = ("text_pair", "regression")
 
 
 class Predictor:
@@ -55,7 +55,7 @@ class Predictor:
     def predict(self, texts: Sequence[str], *, max_new_tokens: int = 128) -> Iterator[dict[str, Any]]:
         """One result a text: label and probability, labels, a value, or the generated answer.
 
-        Of a pair, the two texts stand around a tab.
+        Of a pair, the two texts stand around a tab; of a dialogue, earlier turns stand in front, with tabs.
         """
         for text in texts:
             if self.facts["task"] == "classification":
@@ -65,16 +65,18 @@ class Predictor:
 
     @torch.inference_mode()
     def _classify(self, text: str) -> dict[str, Any]:
-        first, _, second = text.partition("\t") if self.facts.get("layout") in _PAIRS else (text, "", "")
-        tokens = self.tokenizer(
-            first,
-            second or None,
-            truncation=True,
-            max_length=self.facts["max_length"],
-            return_tensors="pt",
-            return_token_type_ids=False,
-        ).to(self.device)
-        return {"text": text, **self._found(self.model(**tokens).logits[0].float())}
+        """One text, or what of it was seen in several windows, as an evaluation of the run would see it."""
+        options = data_options(self.folder, self.facts)
+        rows = typed_rows([text], options, self.facts.get("layout") or "text_label")
+        store = tokens_of(rows, self.tokenizer, options, self.facts)
+        logits = [self._logits(store, index) for index in range(len(store))]
+        return {"text": text, **self._found(torch.stack(logits).mean(0).float())}
+
+    def _logits(self, store: TokenStore, index: int) -> torch.Tensor:
+        ids = store.input_ids[store.offsets[index] : store.offsets[index + 1]]
+        row = torch.from_numpy(ids.astype("int64")).unsqueeze(0).to(self.device)
+        found: torch.Tensor = self.model(input_ids=row, attention_mask=torch.ones_like(row)).logits[0]
+        return found
 
     def _found(self, logits: torch.Tensor) -> dict[str, Any]:
         """What the logits of one row say, by what the labels were in training."""

@@ -288,6 +288,8 @@ def _write_export(job: Job, weights: dict[str, Any], shapes: dict[str, tuple[int
             "layout": job.layout,
             "problem_type": PROBLEM_TYPES[LAYOUTS.get(job.layout).labels],
             "max_length": job.store.max_length,
+            "data": job.recipe.data.model_dump(mode="json"),
+            "precision": job.plan.precision,
             "template": _template(job),
             "steps": job.progress.step,
             "stopped_early": job.progress.stopped_early,

@@ -2,7 +2,7 @@
 
 import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,17 @@ def evaluate(job: Job, store: TokenStore, *, classes: Classes | None = None) -> 
     Raises TrainError where the rows counted are not the rows there are: the metric would be wrong.
     """
     gathered = job.world.gather(_run(job, store))
+    return measured(gathered, store, len(job.label_names), classes=classes)
+
+
+def measured(
+    gathered: Sequence[tuple[float, Any, Any]],
+    store: TokenStore,
+    num_labels: int,
+    *,
+    classes: Classes | None = None,
+) -> dict[str, float]:
+    """Metrics of (summed loss, row ids, logits) of every rank. Raises TrainError as `evaluate` does."""
     seen = np.concatenate([part[1] for part in gathered])
     if len(np.unique(seen)) != len(store) or len(seen) != len(store):
         raise TrainError(_miscounted(len(seen), len(store)))
@@ -50,7 +61,7 @@ def evaluate(job: Job, store: TokenStore, *, classes: Classes | None = None) -> 
         found["loss"], logits, labels = _by_row(logits, labels, store.sources[seen])
     if classes is not None and labels.dtype == np.int64:
         classes(logits.argmax(-1), labels)
-    return found | label_scores(logits, labels, len(job.label_names))
+    return found | label_scores(logits, labels, num_labels)
 
 
 def label_scores(logits: Any, labels: Any, num_labels: int) -> dict[str, float]:
@@ -72,28 +83,54 @@ def _run(job: Job, store: TokenStore) -> tuple[float, Any, Any]:
     options = job.recipe.training
     asked = options.per_device_eval_batch_size
     size = job.plan.step.micro_batch_size if asked == "auto" else asked
-    total = torch.zeros((), dtype=torch.float64, device=job.world.device)
+    # A backend whose ranks gather weights for one another goes through the batch in step with them.
+    divided = BACKENDS.get(job.plan.backend).sharding.parameters
+    return run_rows(
+        job.strategy.module,
+        store,
+        size,
+        device=job.world.device,
+        pad_token_id=job.tokenizer.pad_token_id,
+        num_labels=len(job.label_names),
+        rank=job.world.rank,
+        num_ranks=job.world.num_ranks,
+        in_step=divided,
+    )
+
+
+def run_rows(
+    module: torch.nn.Module,
+    store: TokenStore,
+    size: int,
+    *,
+    device: torch.device,
+    pad_token_id: int,
+    num_labels: int,
+    rank: int = 0,
+    num_ranks: int = 1,
+    in_step: bool = False,
+) -> tuple[float, Any, Any]:
+    """(summed loss, row ids, logits) of this rank's rows, `size` at once.
+
+    `in_step`: batches are never divided, because other ranks go through the same ones.
+    """
+    total = torch.zeros((), dtype=torch.float64, device=device)
     rows, logits = [], []
-    module = job.strategy.module
 
     def forward(batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-        on_device = {key: tensor.to(job.world.device, non_blocking=True) for key, tensor in batch.items()}
+        on_device = {key: tensor.to(device, non_blocking=True) for key, tensor in batch.items()}
         loss, found = module(**on_device)
         return loss, found.float()
 
     module.eval()
     with torch.no_grad():
-        for ids, batch in eval_batches(
-            store, size, job.world.rank, job.world.num_ranks, job.tokenizer.pad_token_id
-        ):
-            # A backend whose ranks gather weights for one another goes through the batch in step with them.
-            divided = BACKENDS.get(job.plan.backend).sharding.parameters
-            parts = [forward(batch)] if divided else in_pieces(batch, forward, job.world.device)
+        for ids, batch in eval_batches(store, size, rank, num_ranks, pad_token_id):
+            parts = [forward(batch)] if in_step else in_pieces(batch, forward, device)
             total += sum(loss for loss, _ in parts)
             rows.append(ids)
             logits.append(torch.cat([found for _, found in parts])[: len(ids)])
     module.train()
-    answers = torch.cat(logits).cpu().numpy() if logits else np.zeros((0, len(job.label_names)))
+    answers = torch.cat(logits).cpu().numpy() if logits else np.zeros((0, num_labels))
     return float(total), np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64), answers
 
 
