@@ -99,7 +99,7 @@ class Numbers:
         if self.in_a_row > options.max_skipped_steps:
             yield Stop(
                 kind="streak",
-                reason=f"the {self.in_a_row}th step in a row whose numbers are not finite "
+                reason=f"{self.in_a_row} steps in a row whose numbers are not finite "
                 f"(training.max_skipped_steps is {options.max_skipped_steps})",
             )
 

@@ -1,6 +1,6 @@
 """The message of a run that ends because its numbers are not finite: what, where, and what to type."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,8 +15,8 @@ from launcher.train.numbers_inspect import Findings, Output
 class Ending:
     """All that the message is made from.
 
-    `step` from 1; `found` by rank; `bad_weights`: name to whether it is trained; `checkpoint` is the name of
-    the last whole one; `learning_rate` is the run's highest.
+    `step` from 1; `found` by rank; `bad_weights`: name to whether it was so before the first step;
+    `checkpoint` is the name of the last whole one; `learning_rate` is the run's highest.
     """
 
     step: int
@@ -67,7 +67,7 @@ class Ending:
         if failed := next((each.failed for each in self.found if each.failed), ""):
             lines = [f"its forward pass could not be repeated: {failed}"]
         elif not self.forward_is_finite:
-            lines = _module_lines(self.found)
+            lines = _module_lines(self.found, self.bad_weights)
         elif self.loss_was_finite:
             said = "every module's output is finite: gradients overflow on the way back"
             lines = [said, *_largest_line(self.found)]
@@ -81,8 +81,8 @@ class Ending:
         """What to try, in this order, each as it is typed."""
         if self.has_passed:
             return ["--resume, once: the fault did not show again (a card or its memory may be failing)"]
-        if any(not is_trained for is_trained in self.bad_weights.values()):
-            return ["model.model_name_or_path=ANOTHER_COPY (these weights came so from its files)"]
+        if any(self.bad_weights.values()):
+            return ["model.model_name_or_path=ANOTHER_COPY (its files hold weights that are not finite)"]
         slower = f"training.learning_rate={self.learning_rate / 10:g} training.warmup=0.1"
         if self.precision != "fp16":
             return [
@@ -100,6 +100,11 @@ class Ending:
         return any(each.bad_rows for each in self.found)
 
 
+def own_weights(first: Output, bad_weights: Iterable[str]) -> list[str]:
+    """Those of the bad weights that belong to the module itself."""
+    return [name for name in bad_weights if name.rpartition(".")[0] == first.module]
+
+
 def first_module(found: Sequence[Findings]) -> str | None:
     """The module to name, by the order of the forward pass over all ranks."""
     seen = [each.first for each in found if each.first is not None]
@@ -111,7 +116,7 @@ def _in_fp32(found: Sequence[Findings]) -> list[str]:
     return [f"training.precision=fp32 (for {named})" if named else "training.precision=fp32"]
 
 
-def _module_lines(found: Sequence[Findings]) -> list[str]:
+def _module_lines(found: Sequence[Findings], bad_weights: Mapping[str, bool]) -> list[str]:
     seen = [(each.first.order, each) for each in found if each.first is not None]
     if not seen:
         return []
@@ -121,9 +126,16 @@ def _module_lines(found: Sequence[Findings]) -> list[str]:
     rows = f"row {', '.join(map(str, at.bad_rows[:8]))}" if at.bad_rows else f"rows {list(at.rows[:8])}"
     return [
         f"first module whose output is not finite: {first.module} ({first.kind}), {first.dtype}, "
-        f"max |activation| {first.largest:.4g} beside it, {_input(first)}",
+        f"max |activation| {_size(first)}, {_input(first)}, "
+        f"its own weights {'not finite' if own_weights(first, bad_weights) else 'finite'}",
         f"seen on rank {at.rank}, micro batch {at.micro_batch}, training {rows}",
     ]
+
+
+def _size(first: Output) -> str:
+    if first.largest_in_fp32 and first.dtype == "float16":
+        return f"{first.largest_in_fp32:.4g} if it were fp32 (float16 ends at 65504)"
+    return f"{first.largest:.4g} among its finite values"
 
 
 def _input(first: Output) -> str:

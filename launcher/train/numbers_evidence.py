@@ -1,10 +1,10 @@
 """What is kept of steps whose numbers are not finite: `non_finite/step-N.json` in the run folder."""
 
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from launcher.backends.render import json_text
 from launcher.plan.write import write_file
 from launcher.train.job import Job
 from launcher.train.numbers import Past, spoken
@@ -68,8 +68,20 @@ def keep(job: Job, facts: dict[str, Any], *, step: int) -> Path:
     path = path_of(job.folder, step)
     if job.world.is_first:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_file(path, json_text(_plain(facts)))
+        write_file(path, _text_of(facts))
     return path
+
+
+def _text_of(facts: dict[str, Any]) -> str:
+    """JSON with a line a fact, and a line an entry of a list of objects: token ids are long."""
+    lines = [f"  {json.dumps(key)}: {_value_text(_plain(value))}" for key, value in facts.items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _value_text(value: Any) -> str:
+    if not (isinstance(value, list) and value and isinstance(value[0], dict)):
+        return json.dumps(value, ensure_ascii=False)
+    return "[\n    " + ",\n    ".join(json.dumps(each, ensure_ascii=False) for each in value) + "\n  ]"
 
 
 def _plain(value: Any) -> Any:

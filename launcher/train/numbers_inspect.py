@@ -26,8 +26,9 @@ LARGEST = 5
 class Output:
     """A module's output in one forward pass, `order` counting from 0 as modules finish.
 
-    `largest` is the largest finite |value|, `bad_rows` the places in the micro batch (its first dimension)
-    that hold a value which is not finite; `input_largest` and `input_is_finite` are of what went in.
+    `largest` is the largest finite |value|, `largest_in_fp32` what it would be if this one module computed in
+    fp32 (None where that is not known), `bad_rows` the places in the micro batch (its first dimension) that
+    hold a value which is not finite; `input_largest` and `input_is_finite` are of what went in.
     """
 
     order: int
@@ -36,6 +37,7 @@ class Output:
     dtype: str
     is_finite: bool
     largest: float
+    largest_in_fp32: float | None
     bad_rows: tuple[int, ...]
     input_is_finite: bool
     input_largest: float
@@ -80,6 +82,18 @@ def _largest(tensors: Sequence[Tensor]) -> float:
     return float(torch.stack([each.to(found[0].device) for each in found]).max()) if found else 0.0
 
 
+def _in_fp32(module: nn.Module, inputs: Sequence[Tensor]) -> float | None:
+    """The largest |value| of a plain linear layer's output in fp32: how far beyond a half type's end."""
+    weight = getattr(module, "weight", None)
+    if not isinstance(module, nn.Linear) or not isinstance(weight, Tensor) or not weight.is_floating_point():
+        return None
+    if not inputs or weight.dim() != 2 or inputs[0].shape[-1] != weight.shape[1]:
+        return None
+    bias = None if module.bias is None else module.bias.float()
+    with torch.autocast(inputs[0].device.type, enabled=False):
+        return _largest([nn.functional.linear(inputs[0].float(), weight.float(), bias)])
+
+
 def _are_finite(tensors: Sequence[Tensor]) -> bool:
     return all(bool(torch.isfinite(tensor).all()) for tensor in tensors)
 
@@ -109,7 +123,8 @@ class Watch:
         """Look at one forward pass of a micro batch with so many rows."""
         self.num_rows, self.outputs, self.first = num_rows, [], None
         handles = [
-            module.register_forward_hook(self._hook(name), with_kwargs=True)
+            # Before a backend's own hooks, which let gathered weights go.
+            module.register_forward_hook(self._hook(name), with_kwargs=True, prepend=True)
             for name, module in self.root.named_modules()
         ]
         try:
@@ -144,6 +159,7 @@ class Watch:
             dtype=str(results[0].dtype).removeprefix("torch."),
             is_finite=is_finite,
             largest=_largest(results),
+            largest_in_fp32=None if is_finite else _in_fp32(module, inputs),
             bad_rows=() if is_finite else _bad_rows(results, self.num_rows),
             input_is_finite=_are_finite(inputs),
             input_largest=_largest(inputs),
@@ -228,13 +244,11 @@ def micro_rows(job: Job, step: int, rank: int | None = None) -> list[Int64]:
     return cut(rows, job.order.lengths, job.plan.step, mine, job.recipe.data.micro_batch_tokens)
 
 
-def bad_parameters(job: Job) -> dict[str, bool]:
-    """Parameters with values that are not finite, on any rank, and whether each is trained. All must call."""
+def bad_parameters(job: Job) -> list[str]:
+    """Names of parameters with values that are not finite, on any rank. Every rank must call."""
     mine = [
         name
         for name, tensor in job.strategy.local_tensors()
         if tensor.is_floating_point() and tensor.numel() and not bool(torch.isfinite(tensor).all())
     ]
-    found = sorted({name for part in job.world.gather(mine) for name in part})
-    trained = {name for name, _ in job.strategy.named_trainable()}
-    return {name: name in trained for name in found}
+    return sorted({name for part in job.world.gather(mine) for name in part})

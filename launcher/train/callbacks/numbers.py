@@ -24,6 +24,7 @@ class WatchNumbers(Callback):
         """Nothing is known before `start`."""
         self.loss, self.norm = Spikes(), Spikes()
         self.num_files = 0
+        self.bad_at_start: list[str] = []
         self.said_settling = self.said_empty = self.has_learnt = False
 
     def start(self, job: Job) -> None:
@@ -36,11 +37,11 @@ class WatchNumbers(Callback):
         )
         self.numbers.last_logged = job.progress.step
         self.has_learnt = job.progress.updates > 0
-        if bad := bad_parameters(job):
-            names = list(bad)
+        self.bad_at_start = bad_parameters(job)
+        if names := self.bad_at_start:
             job.say(
-                f"{len(bad)} weights are not finite before the first step: {', '.join(names[:3])}; "
-                "a row that uses them makes a loss that is not finite either"
+                f"warning: {len(names)} weights hold values that are not finite before the first step: "
+                f"{', '.join(names[:3])}; rows that use them will be left out"
             )
         require_targets(job)
 
@@ -48,7 +49,13 @@ class WatchNumbers(Callback):
         """Judge a step. Raises NonFinite where the run must end, TrainError where nothing can be learnt."""
         if record.skipped:
             self._skipped(job, record)
-            return
+        else:
+            self._finite(job, record)
+        if record.step == job.total_steps and job.progress.skipped:
+            skipped = job.progress.skipped
+            job.say(f"{skipped} of {record.step} steps were left out: their numbers were not finite")
+
+    def _finite(self, job: Job, record: StepRecord) -> None:
         self.numbers.add(record)
         if not record.num_targets:
             self._empty(job, record)
@@ -64,7 +71,7 @@ class WatchNumbers(Callback):
         is_settling = self.numbers.is_settling(loss_is_finite=loss_is_finite)
         stop = self.numbers.add(record, loss_is_finite=loss_is_finite)
         if stop is not None:
-            raise end(job, self.numbers, record, stop, shares)
+            raise end(job, self.numbers, record, stop, shares, self.bad_at_start)
         if is_settling:
             self._settling(job, record)
             return
