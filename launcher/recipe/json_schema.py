@@ -1,12 +1,15 @@
 """The recipe as a JSON schema for editors, made from the option models.
 
 What our readers accept besides the models' own types stands here: a section of one word, intervals as they
-are typed, one tracker without brackets, and recipes that take the rest from `extends`.
+are typed, one word for a list of one, and recipes that take the rest from `extends`.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, get_args, get_origin
 
+from pydantic import BeforeValidator
+
+from launcher.options import Options
 from launcher.recipe.keys import PIECES, SHORTHANDS, options_of, sections
 from launcher.recipe.schema import Recipe
 
@@ -45,25 +48,48 @@ def _top(name: str) -> Any:
 
 def _section(name: str) -> dict[str, Any]:
     """One word, or the keys; of a method or backend, the keys of any one of them."""
-    models = options_of(name)
-    objects = []
-    for model in models:
-        found = model.model_json_schema()
-        objects.append(
-            _tidy({key: value for key, value in found.items() if key != "$defs"}, found.get("$defs", {}))
-        )
+    objects = [_object(model) for model in options_of(name)]
     word: dict[str, Any] = {"type": "string"}
     if name in PIECES:
         word["enum"] = PIECES[name][1].names()
-    if name == "tracking":
-        word = objects[0]["properties"][SHORTHANDS[name]]
-        word = {key: value for key, value in word.items() if key != "default"}
+    elif name in SHORTHANDS:
+        field = objects[0]["properties"][SHORTHANDS[name]]
+        word = {key: value for key, value in field.items() if key not in ("default", "description")}
     choices = [*([word] if name in SHORTHANDS else []), *objects]
     return choices[0] if len(choices) == 1 else {"anyOf": choices}
 
 
+def _object(model: type[Options]) -> dict[str, Any]:
+    found = model.model_json_schema()
+    found = _tidy(found, found.pop("$defs", {}))
+    for name, info in model.model_fields.items():
+        if _is_bent(info.annotation, info.metadata):
+            node = found["properties"][name]
+            kept = {key: node.pop(key) for key in ("default", "description") if key in node}
+            found["properties"][name] = {**kept, **_bent(node)}
+    return dict(found)
+
+
+def _is_bent(annotation: Any, metadata: Iterable[Any]) -> bool:
+    """Whether a reader stands in front of the type that takes one word for a list of one."""
+    parts = [*metadata, *(get_args(annotation) if get_origin(annotation) is Annotated else ())]
+    inner = [each for each in get_args(annotation) if each is not annotation]
+    return any(isinstance(part, BeforeValidator) for part in parts) or any(
+        _is_bent(each, ()) for each in inner
+    )
+
+
+def _bent(node: Any) -> Any:
+    """Every list of words also as one word."""
+    if not isinstance(node, dict):
+        return node
+    if node.get("type") == "array":
+        return {"anyOf": [node["items"], node]}
+    return {key: _bent(value) for key, value in node.items()}
+
+
 def _tidy(node: Any, definitions: Mapping[str, Any]) -> Any:
-    """Without titles, references and required keys; with what our readers accept besides."""
+    """Without titles, references and required keys; intervals as they are typed."""
     if isinstance(node, list):
         return [_tidy(each, definitions) for each in node]
     if not isinstance(node, dict):
@@ -71,23 +97,7 @@ def _tidy(node: Any, definitions: Mapping[str, Any]) -> Any:
     if "$ref" in node:
         name = str(node["$ref"]).rpartition("/")[2]
         rest = {key: value for key, value in node.items() if key != "$ref"}
-        if name == "Every":
-            return {**_INTERVAL, **rest}
-        return _tidy({**definitions[name], **rest}, definitions)
-    kept = {key: value for key, value in node.items() if key not in ("title", "required", "discriminator")}
-    if "properties" in kept:
-        properties = {key: _tidy(value, definitions) for key, value in kept["properties"].items()}
-        kept = {key: value for key, value in kept.items() if key != "properties"}
-        return {
-            **{key: _tidy(value, definitions) for key, value in kept.items()},
-            "properties": {key: _field(key, value) for key, value in properties.items()},
-        }
+        return {**_INTERVAL, **rest} if name == "Every" else _tidy({**definitions[name], **rest}, definitions)
+    kept = {key: value for key, value in node.items() if key not in ("required", "discriminator")}
+    kept.pop("title", None) if isinstance(kept.get("title"), str) else None
     return {key: value if key == "default" else _tidy(value, definitions) for key, value in kept.items()}
-
-
-def _field(name: str, node: dict[str, Any]) -> dict[str, Any]:
-    """One tracker may stand without brackets."""
-    if name != "report_to":
-        return node
-    rest = {key: value for key, value in node.items() if key in ("description", "default")}
-    return {**rest, "anyOf": [node["items"], {key: value for key, value in node.items() if key not in rest}]}

@@ -79,7 +79,7 @@ ROWS: tuple[Row, ...] = (
     ),
     read("max_samples", "data.max_train_rows", whole_above_zero, "drawn by seed here, the first ones there"),
     needless(
-        "preprocessing_num_workers preprocessing_batch_size overwrite_cache plot_loss cache_dir "
+        "preprocessing_batch_size plot_loss cache_dir "
         "use_fast_tokenizer "
         "tokenized_path data_shared_file_system print_param_status low_cpu_mem_usage upcast_layernorm "
         "upcast_lmhead_output disable_gradient_checkpointing use_reentrant_gc ignore_pad_token_for_loss "
