@@ -29,6 +29,8 @@ def summary(
         "steps": progress.step,
         "skipped_steps": progress.skipped,
         "rows": progress.rows,
+        "trained_parameters": job.num_trained,
+        "parameters": job.num_parameters,
         "seconds": round(seconds, 2),
         "samples_per_s": round(progress.rows / rate, 2),
         "tokens_per_s": round(progress.tokens / rate, 1),
