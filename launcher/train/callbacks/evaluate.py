@@ -1,6 +1,7 @@
 """Evaluation: every row exactly once on any number of ranks, numbers reduced batch by batch."""
 
 import functools
+import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -188,6 +189,9 @@ class Evaluate(Callback):
 
     def _compare(self, job: Job) -> None:
         value = self.last[self.metric]
+        if not math.isfinite(value):  # nothing is better than NaN, and nothing would ever be
+            job.say(f"evaluation at step {job.progress.step}: {self.metric} is not finite: never the best")
+            return
         best = job.progress.best_metric
         better = best is None or (value < best if self.metric in SMALLER_IS_BETTER else value > best)
         if better:
