@@ -5,7 +5,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,9 @@ from launcher.recipe.load import LoadedRecipe
 from launcher.recipe.schema import Recipe
 from launcher.rehearse import said
 from launcher.rehearse.gaps import not_checked
+from launcher.rehearse.processes import Own, Processes, Running
 from launcher.rehearse.rows import NUM_EVAL, NUM_TRAIN, is_text, layout_of, made, suffix_of, write_rows
 from launcher.rehearse.shrink import NUM_STEPS, SAVE_STEPS, Stage, small_recipe
-from launcher.rehearse.started import Started, command
 from launcher.rehearse.verdict import Verdict
 
 NUM_TEXTS = 8
@@ -42,6 +42,7 @@ class Rehearsal:
     loaded: LoadedRecipe
     folder: Path
     say: Callable[[str], None]
+    processes: Processes = field(default_factory=Own)
 
     def __post_init__(self) -> None:
         """Nothing is found yet."""
@@ -143,10 +144,9 @@ class Rehearsal:
     def _run_folder(self) -> Path:
         return self.folder / "runs" / self.loaded.name
 
-    def _start(self, file: Path, log: str, words: Sequence[str] = ()) -> Started:
+    def _start(self, file: Path, log: str, words: Sequence[str] = ()) -> Running:
         recipe = self.loaded.recipe
-        backend = ["--backend", recipe.backend.name, "--gpus", str(recipe.hardware.gpus)]
-        return Started(command(["run", str(file), *backend, *words]), self.folder / log)
+        return self.processes.run(file, recipe.backend.name, recipe.hardware.gpus, words, self.folder / log)
 
     def _run_and_kill(self, file: Path) -> dict[int, dict[str, Any]] | None:
         """The steps logged before the kill; None where the run was over first."""
@@ -214,12 +214,12 @@ class Rehearsal:
         file.write_text(json.dumps(texts), encoding="utf-8")
         alone = Path(shutil.copytree(self._run_folder / "final", self.folder / "export", dirs_exist_ok=True))
         keeps_base = not METHODS.get(recipe.adapter.method).trains_base
-        words = ["-m", "launcher.rehearse.reload_torch", str(alone), str(file), str(out)]
+        words = [str(alone), str(file), str(out)]
         from launcher.rehearse import logits_torch
 
         with (
             out_of_sight(self.folder, ["runs"] if keeps_base else ["runs", "model"]) as hidden,
-            Started(words, self.folder / "reload.log") as started,
+            self.processes.reload(words, self.folder / "reload.log") as started,
         ):
             trained, untrained = logits_torch.reference(recipe, hidden, self.loaded.name, texts)
             code = started.wait()
