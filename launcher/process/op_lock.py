@@ -11,9 +11,17 @@ from pathlib import Path
 
 def clear_stale_locks(environ: Mapping[str, str]) -> tuple[str, ...]:
     """Remove ownerless locks below torch's extension folder; one line for each removed or doubtful one."""
+    return tuple(filter(None, (_clear(lock) for lock in _locks(environ))))
+
+
+def stale_locks(environ: Mapping[str, str]) -> list[Path]:
+    """Locks that nobody holds; nothing is removed."""
+    return [lock for lock in _locks(environ) if not has_owner(lock)]
+
+
+def _locks(environ: Mapping[str, str]) -> list[Path]:
     root = Path(environ.get("TORCH_EXTENSIONS_DIR") or Path.home() / ".cache" / "torch_extensions")
-    locks = [*root.glob("*/lock"), *root.glob("*/*/lock")]
-    return tuple(filter(None, (_clear(lock) for lock in locks)))
+    return [*root.glob("*/lock"), *root.glob("*/*/lock")]
 
 
 def _clear(lock: Path) -> str:

@@ -1,0 +1,33 @@
+"""The hub or a mirror, and the hosts of its large files; bad only where something must come from there."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from launcher.doctor.cached import is_here
+from launcher.doctor.check import CHECKS, Check, Finding, bad, good, note
+from launcher.doctor.patient import Patient
+from launcher.doctor.reach import Hosts, advise, reach
+
+
+def examine(patient: Patient) -> Iterator[Finding]:
+    """Nothing is asked where HF_HUB_OFFLINE forbids it."""
+    environ, recipe = patient.environ, patient.recipe
+    is_needed = recipe is not None and not is_here(recipe.model)
+    if environ.get("HF_HUB_OFFLINE", "0").lower() in ("1", "true", "yes", "on"):
+        yield good("HF_HUB_OFFLINE: nothing is asked of the hub")
+        return
+    hosts = Hosts()
+    if endpoint := environ.get("HF_ENDPOINT"):
+        hosts = replace(hosts, hub=endpoint.rstrip("/"))
+    if patient.platform is not None:
+        hosts = replace(hosts, mirror=patient.platform.mirror)
+    found = advise(reach(hosts), hosts, environ, patient.platform)
+    if found.works:
+        yield good(found.found)
+    elif is_needed:
+        yield bad(found.found, f"a way for the model of {patient.typed}", typed=found.type)
+    else:
+        yield note(found.found, "only for what is not here yet", typed=found.type)
+
+
+CHECKS.register("hub", Check(name="hub", order=26, examine=examine))
