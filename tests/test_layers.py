@@ -9,7 +9,7 @@ import pytest
 
 HEAVY = ("torch", "transformers", "accelerate", "deepspeed", "peft", "datasets")
 PIECES = ("adapters", "backends", "data", "optim", "losses", "metrics", "models")
-TORCH_FREE_VERBS = ("main", "ls", "cat", "cp", "check", "compile", "matrix")
+TORCH_FREE_VERBS = ("main", "ls", "cat", "cp", "check", "compile", "matrix", "import_", "keys")
 
 
 @pytest.fixture(scope="module")
