@@ -39,7 +39,7 @@ def read_file(path: Path) -> AccelerateFile:
     if kind not in _OFFERED:
         raise _not_offered(path, kind)
     block = config.get("deepspeed_config") if kind == "DEEPSPEED" else None
-    ds_file = (block or {}).get("deepspeed_config_file")
+    ds_file = _named_file(path, (block or {}).get("deepspeed_config_file"))
     fsdp = config.get("fsdp_config") if kind == "FSDP" else None
     return AccelerateFile(
         path=path,
@@ -50,6 +50,19 @@ def read_file(path: Path) -> AccelerateFile:
         ds_file=ds_file,
         settings={**fsdp_settings(fsdp or {}), **_zero_settings(block or {})},
         notices=tuple(_notices(path, config, block or {})),
+    )
+
+
+def _named_file(path: Path, name: Any) -> str | None:
+    if name is None or isinstance(name, str):
+        return name
+    raise BadValue(
+        Problem(
+            where=str(path),
+            what=f"deepspeed_config_file is {str(name)[:80]!r}, no file's name",
+            right="the path of a DeepSpeed JSON",
+            type="deepspeed_config_file: ds_configs/zero2.json",
+        )
     )
 
 
@@ -118,7 +131,7 @@ def _zero_settings(block: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _notices(path: Path, config: Mapping[str, Any], block: Mapping[str, Any]) -> Iterator[str]:
-    if "zero_stage" in block:
+    if str(block.get("zero_stage")) in ("0", "1", "2", "3"):
         yield from name_against_stage(path, int(block["zero_stage"]))
     if block.get("gradient_accumulation_steps") not in (None, 1, "auto"):
         yield f"warning: {path.name}: gradient_accumulation_steps is solved from the recipe's global batch"

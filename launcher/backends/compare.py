@@ -97,9 +97,10 @@ def backend_facts(config: Mapping[str, Any], recipe: Options) -> dict[str, Any]:
     if options is None:
         return {}
     facts = {name: _dig(config, f"zero_optimization.{name}") for name in type(options).model_fields}
-    places = {_dig(config, f"zero_optimization.{block}.nvme_path") for block in OFFLOAD_BLOCKS} - {None}
-    if "nvme_path" in facts and len(places) == 1:
-        facts["nvme_path"] = places.pop()
+    stated = [_dig(config, f"zero_optimization.{block}.nvme_path") for block in OFFLOAD_BLOCKS]
+    places = [place for place in stated if place is not None]
+    if "nvme_path" in facts and places and all(place == places[0] for place in places):
+        facts["nvme_path"] = places[0]
     return {f"backend.{key}": value for key, value in facts.items() if value not in (None, "auto")}
 
 

@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from launcher.backends.file_keys import ACCELERATE_BLOCKS, DS_BLOCKS, DS_OTHER_NAMES, DS_REMOVED
 from launcher.errors import BadValue, Conflict, Problem, RecipeError, UnknownSetting
 from launcher.registry import nearest
+
+MAX_FILE_BYTES = 2**20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +57,8 @@ def read_accelerate_file(path: Path) -> dict[str, Any]:
     except MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise _unreadable(f"{path}:{line}", "is not YAML", str(error.problem)) from error
+    except (YAMLError, ValueError, RecursionError) as error:
+        raise _unreadable(str(path), "is not YAML", _first_line(error)) from error
     if not isinstance(config, dict):
         raise _unreadable(str(path), "is not a mapping", "key: value lines are needed")
     problems = [*_wrong_keys(path, text, config, "", ACCELERATE_BLOCKS), *_flat_beside_file(path, config)]
@@ -97,7 +101,7 @@ def require_one_checkpointing(*, file: str, by_file: bool, by_recipe: bool) -> N
 
 def ds_stage(config: Mapping[str, Any], where: str) -> int:
     """The stage that DeepSpeed will use. Raises BadValue for one that is not 1, 2 or 3."""
-    zero = config.get("zero_optimization", {})
+    zero = config.get("zero_optimization") or {}
     stage = int(zero) if isinstance(zero, bool) else zero.get("stage", 0)
     if isinstance(stage, str) and stage.isdigit():
         stage = int(stage)
@@ -124,8 +128,12 @@ def _read(path: Path, wanted: str) -> str:
         raise BadValue(
             Problem(where=str(path), what="there is no such file", right=wanted, type=f"ls {path.parent}")
         )
+    if path.stat().st_size > MAX_FILE_BYTES:
+        raise _unreadable(str(path), f"has {path.stat().st_size:,} bytes", f"{wanted}: some dozen lines")
     try:
         return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise _unreadable(str(path), "cannot be read", str(error.strerror)) from error
     except UnicodeDecodeError as error:
         raise _unreadable(str(path), "is not UTF-8 text", str(error.reason)) from error
 
@@ -137,9 +145,18 @@ def _parse_json(path: Path, text: str) -> dict[str, Any]:
         raise _unreadable(f"{path}:{error.lineno}", "is not JSON", error.msg) from error
     except _TwiceError as error:
         raise _unreadable(str(path), f"has the key '{error}' twice", "each key once") from error
+    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, brackets without end
+        raise _unreadable(str(path), "is not JSON", _first_line(error)) from error
     if not isinstance(config, dict):
         raise _unreadable(str(path), "is not a JSON object", '{"zero_optimization": ...} is needed')
     return config
+
+
+def _first_line(error: BaseException) -> str:
+    """The parser's words; of brackets that nest too deeply there are none of use."""
+    if isinstance(error, RecursionError):
+        return "brackets are nested too deeply"
+    return str(error).partition("\n")[0] or type(error).__name__
 
 
 class _TwiceError(Exception):
@@ -251,7 +268,7 @@ def _backend_name(config: Mapping[str, Any], stage: int, where: str) -> str:
     zero = config.get("zero_optimization")
     zero = zero if isinstance(zero, dict) else {}
     blocks = [zero.get(name) for name in ("offload_optimizer", "offload_param")]
-    devices = {block.get("device", "none") for block in blocks if isinstance(block, dict)}
+    devices = {str(block.get("device", "none")) for block in blocks if isinstance(block, dict)}
     unknown = devices - {"none", "cpu", "nvme"}
     if unknown:
         raise BadValue(

@@ -27,11 +27,14 @@ from launcher.process.arguments import (
 )
 from launcher.process.around_run import AroundRun, around_run
 from launcher.process.command import Chosen, Command, Start, choose_starter, starter_command
+from launcher.process.detach import detach, without_detach
 from launcher.process.gpus import peer_environment, visible_gpus
 from launcher.process.own_files import OwnFiles, agree, read_own_files
 from launcher.process.ports import free_port
 from launcher.process.prepare import put_bin_first, require_cards, require_ready
-from launcher.process.supervise import supervise
+from launcher.process.restarts import OPTIONS as WATCH_OPTIONS
+from launcher.process.restarts import USAGE as WATCH_USAGE
+from launcher.process.restarts import read_hang_timeout, read_restarts, supervise_again
 from launcher.recipe.batch import solve
 from launcher.recipe.load import LoadedRecipe, load_recipe
 
@@ -39,6 +42,7 @@ SUMMARY = "start a recipe on its backend, and watch it to its end"
 USAGE = f"""usage: launcher run RECIPE [--backend NAME | --ds FILE | --config_file FILE] [--gpus N]
                     [--name NAME] [--starter NAME] [--resume [auto|PATH] | --new]
                     [--output_dir DIR] [--quiet] [--dry-run] [key=value ...]
+                    [--restarts N] [--hang_timeout SECONDS] [--detach]
                     [--then shutdown [--then_on WHEN] [--grace SECONDS]] [--copy_to DIR] [--notify]
 
 --gpus N       processes, one a card (the recipe's hardware.gpus)
@@ -46,6 +50,8 @@ USAGE = f"""usage: launcher run RECIPE [--backend NAME | --ds FILE | --config_fi
 --quiet        no bar and no line a step: tracking.progress=quiet
 --dry-run      print the starter's command line and stop
 --starter NAME accelerate, torchrun, deepspeed or python instead of the backend's preferred one
+
+{WATCH_USAGE}
 
 {AFTER_USAGE}"""
 
@@ -58,8 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Start the run and return its own exit code, whatever the starter made of it."""
     grammar = Grammar(
-        with_value=(*WITH_VALUE, "gpus", "starter", "config_file", *AFTER_OPTIONS),
-        flags=("new", "dry_run", "notify"),
+        with_value=(*WITH_VALUE, "gpus", "starter", "config_file", *WATCH_OPTIONS, *AFTER_OPTIONS),
+        flags=("new", "dry_run", "detach", "notify"),
         names_recipe=True,
         usage=USAGE,
     )
@@ -70,13 +76,20 @@ def run(args: argparse.Namespace) -> int:
         return 0
     is_dry = "dry_run" in reader.flags
     asked = read_after_run(reader.options, reader.flags)
-    around = around_run(run_arguments(reader), asked, os.environ, dry=is_dry)
+    restarts = read_restarts(reader.options.get("restarts"))
+    os.environ.update(read_hang_timeout(reader.options.get("hang_timeout")))
+    is_only_checked = is_dry or "detach" in reader.flags
+    around = around_run(run_arguments(reader), asked, os.environ, dry=is_only_checked)
     command = build(reader, os.environ)
+    if "detach" in reader.flags and not is_dry:
+        detached = detach(without_detach(args.words), around.folder, os.environ)
+        print("\n".join(detached.lines()))
+        return 0
     around.show(dry=is_dry)
     if is_dry:
         print(command.typed())
         return 0
-    return _start(command, args.words, around)
+    return _start(command, args.words, around, restarts)
 
 
 def build(reader: Reader, environ: Mapping[str, str]) -> Command:
@@ -204,15 +217,19 @@ def _fits(starter: str, num_processes: int, config_file: str | None) -> None:
         )
 
 
-def _start(command: Command, words: list[str], around: AroundRun) -> int:
+def _start(command: Command, words: list[str], around: AroundRun, restarts: int) -> int:
     typed = command.typed()
     print(typed, file=sys.stderr, flush=True)
     environ = {**os.environ, COMMAND_VARIABLE: f"{shlex.join(['launcher', 'run', *words])}\n{typed}"}
     put_bin_first(environ)
-    outcome = supervise(command, environ)
+    outcome = supervise_again(command, environ, folder=around.folder, most=restarts, say=_say)
     if outcome.exit_code:
-        print(f"launcher run: {outcome.words}", file=sys.stderr)
+        _say(outcome.words)
     if outcome.killed:
-        print(f"launcher run: had to kill {', '.join(map(str, outcome.killed))}", file=sys.stderr)
+        _say(f"had to kill {', '.join(map(str, outcome.killed))}")
     around.follow(outcome.exit_code, outcome.words, by_hand=outcome.stopped_by == signal.SIGINT)
     return outcome.exit_code
+
+
+def _say(text: str) -> None:
+    print(f"launcher run: {text}", file=sys.stderr, flush=True)

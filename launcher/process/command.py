@@ -9,12 +9,14 @@ import shlex
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from launcher.backends.options import Backend
 from launcher.errors import BadValue, Problem
 from launcher.process.config_files import PACKAGE, find_config
+
+_PORT_OPTIONS = ("--main_process_port", "--master_port")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +97,15 @@ def starter_command(chosen: Chosen, *, starter: str, start: Start, words: Sequen
         files=files,
         num_ranks=start.num_processes,
     )
+
+
+def on_port(command: Command, port: int) -> Command:
+    """The same command meeting on another port: the old one may still be in use."""
+    argv = list(command.argv)
+    for index, word in enumerate(argv[:-1]):
+        if word in _PORT_OPTIONS:
+            argv[index + 1] = str(port)
+    return replace(command, argv=tuple(argv))
 
 
 def tool(name: str, module: str) -> list[str]:

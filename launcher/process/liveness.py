@@ -34,11 +34,13 @@ class Liveness:
     def look(self) -> Finding | None:
         """The first rank that was lost, else the one that everybody waits for once nobody moves any more."""
         now, beats = time.monotonic(), heartbeat.read_all(self.folder)
-        for beat in beats:
-            if beat.phase != heartbeat.DONE and is_zombie(beat.pid):
+        # Once a rank has come to its own end the starter may end the others: they are not lost.
+        told = any(beat.phase == heartbeat.DONE for beat in beats)
+        for beat in beats if not told else ():
+            if is_zombie(beat.pid):
                 self.lost.setdefault(beat.rank, (beat, now))
         if self.lost:
-            beat, since_s = min(self.lost.values(), key=lambda pair: pair[1])
+            beat, since_s = min(self.lost.values(), key=lambda pair: (pair[1], pair[0].since_s))
             return _lost(beat, must_end=now - since_s > LOST_S)
         return self._hung(beats, now)
 

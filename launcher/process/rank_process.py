@@ -18,6 +18,7 @@ from launcher.process.exit_codes import write_exit_code
 from launcher.process.failures import explain, traceback_of
 from launcher.process.orphan import end_with_parent
 from launcher.process.prepare import prepare
+from launcher.process.restarts import continued
 from launcher.process.starter import read_starter, settled
 from launcher.redact import redact
 
@@ -66,15 +67,11 @@ def _guarded(argv: Sequence[str]) -> int:
 
 
 def _unforeseen(error: Exception) -> int:
-    """What torch or a library raised: in words where the cause is known, else its traceback.
-
-    Of the latter no code is left for `launcher run`: a rank that was killed says more.
-    """
+    """What torch or a library raised: in words where the cause is known, else its traceback."""
     known = explain(error, os.environ)
     if known is None:
         print(traceback_of(error), file=sys.stderr, flush=True)
-        heartbeat.beat(heartbeat.DONE)
-        _leave_at_once(EXIT_FAILED)
+        return EXIT_FAILED
     print(f"{_RULE}\n{redact(str(known))}\n{_RULE}", file=sys.stderr, flush=True)
     return known.exit_code
 
@@ -85,7 +82,7 @@ def refuse_world_writing() -> None:
 
 
 def _work(argv: Sequence[str]) -> int:
-    arguments = parse(argv)
+    arguments = continued(parse(argv), os.environ)
     starter = settled(arguments, read_starter(os.environ, arguments))
     end_with_parent(starter)
     for line in prepare(arguments, starter, os.environ):

@@ -144,11 +144,8 @@ def _outcome(ended: _Ended, written: int | None, came: list[int], host: HostBefo
         words=_words(ended, cause, host, is_hung=is_hung, came=came),
         killed=ended.killed,
         stopped_by=came[0] if came else 0,
-        can_restart=not came and (exit_code == EXIT_RESUMABLE or (is_lost and written in _FAILED)),
+        can_restart=not came and (exit_code == EXIT_RESUMABLE or (is_lost and written is None)),
     )
-
-
-_FAILED = (None, EXIT_FAILED, EXIT_RESUMABLE)  # a rank that said more than that knows of a mistake
 
 
 def _words(ended: _Ended, cause: int, host: HostBefore, *, is_hung: bool, came: list[int]) -> str:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from launcher.process.exit_codes import read_exit_code
+
 END = """
 import sys
 from launcher.errors import DoesNotFit, Problem
@@ -50,7 +52,7 @@ def test_a_programmers_mistake_keeps_its_traceback(tmp_path: Path) -> None:
     done = end("AssertionError('ours')", tmp_path)
     assert done.returncode == 1
     assert "AssertionError: ours" in done.stderr
-    assert not (tmp_path / "exit.json").exists()
+    assert read_exit_code(tmp_path / "exit.json") == 1
 
 
 def test_other_ranks_say_nothing(tmp_path: Path) -> None:
