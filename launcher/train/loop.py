@@ -75,10 +75,11 @@ class _Loop:
         job.unlogged.add(share)
         is_logged = step % job.recipe.training.logging_steps == 0 or step == job.segment_end
         asked = job.stop.vote(job.world.device)
-        summed = job.world.sum(torch.stack([job.unlogged.take(), asked] if is_logged else [asked]))
-        loss = summed[0] if is_logged else share
+        mean = [job.unlogged.take()] if is_logged else []
+        summed = job.world.sum(torch.stack([share, asked, *mean]))  # one small reduction for all of them
+        loss = summed[2] if is_logged else summed[0]
         self.pending = PendingStep(
-            torch.stack([loss, norm, skipped, share, job.strategy.loss_scale.scale, summed[-1]]),
+            torch.stack([loss, summed[0], norm, skipped, share, job.strategy.loss_scale.scale, summed[1]]),
             step=step,
             num_targets=window.num_targets,
             learning_rate=job.plan.learning_rate * factor,

@@ -17,7 +17,7 @@ ZERO_STEPS = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Past:
-    """One step as evidence shows it: `loss` is the logged mean or this rank's share, as `is_logged` says."""
+    """One step as evidence shows it."""
 
     step: int
     loss: float
@@ -25,7 +25,6 @@ class Past:
     loss_scale: float
     learning_rate: float
     skipped: bool
-    is_logged: bool
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types; numbers that JSON has not are words."""
@@ -56,39 +55,34 @@ class Numbers:
         self.is_scaled = is_scaled
         self.in_a_row = in_a_row
         self.has_updated = has_updated
-        self.zeros = self.last_logged = 0
+        self.zeros = 0
         self.past: deque[Past] = deque(maxlen=KEPT)
 
-    def add(self, record: StepRecord, *, loss_is_finite: bool = True) -> Stop | None:
-        """Take in a settled step; returns why the run must end, if it must.
-
-        `loss_is_finite`: whether every rank's share is; asked of skipped steps only, and the same on every
-        rank, as everything here is.
-        """
+    def add(self, record: StepRecord) -> Stop | None:
+        """Take in a settled step; returns why the run must end, if it must. The same on every rank."""
         self.past.append(
             Past(
                 step=record.step,
-                loss=record.loss,
+                loss=record.step_loss,
                 grad_norm=record.grad_norm,
                 loss_scale=record.loss_scale,
                 learning_rate=record.learning_rate,
                 skipped=record.skipped,
-                is_logged=record.is_logged,
             )
         )
         if not record.skipped:
             self.in_a_row, self.has_updated = 0, True
             return None
         self.in_a_row += 1
-        return next(self._stops(record, loss_is_finite), None)
+        return next(self._stops(record), None)
 
-    def is_settling(self, *, loss_is_finite: bool) -> bool:
+    def is_settling(self, record: StepRecord) -> bool:
         """Whether a skip is fp16's scale finding its place: normal, nothing is wrong with the numbers."""
-        return self.is_scaled and not self.has_updated and loss_is_finite
+        return self.is_scaled and not self.has_updated and math.isfinite(record.step_loss)
 
-    def _stops(self, record: StepRecord, loss_is_finite: bool) -> Iterator[Stop]:
+    def _stops(self, record: StepRecord) -> Iterator[Stop]:
         options = self.options
-        if options.non_finite == "stop" and not (self.is_scaled and loss_is_finite):
+        if options.non_finite == "stop" and not (self.is_scaled and math.isfinite(record.step_loss)):
             yield Stop(kind="policy", reason="its numbers are not finite (training.non_finite is stop)")
         if self.is_scaled and record.loss_scale < options.min_loss_scale:
             yield Stop(
@@ -103,16 +97,12 @@ class Numbers:
                 f"(training.max_skipped_steps is {options.max_skipped_steps})",
             )
 
-    def is_stuck_at_zero(self, record: StepRecord, *, num_ranks: int) -> bool:
+    def is_stuck_at_zero(self, record: StepRecord) -> bool:
         """Whether the loss has now been exactly 0.0 for several steps; true once a stretch of them.
 
-        A rank's own share is the whole loss only where it is alone. Elsewhere a logged mean tells: losses are
-        not negative, so a mean of 0.0 is made of zeros. Windows without targets say nothing.
+        Steps without targets, whose loss is 0 by nature, say nothing.
         """
-        if not record.num_targets or not (record.is_logged or num_ranks == 1):
+        if not record.num_targets:
             return False
-        steps = 1 if num_ranks == 1 else record.step - self.last_logged
-        self.last_logged = record.step
-        before = self.zeros
-        self.zeros = before + steps if (record.share if num_ranks == 1 else record.loss) == 0.0 else 0
-        return before < ZERO_STEPS <= self.zeros
+        self.zeros = self.zeros + 1 if record.step_loss == 0.0 else 0
+        return self.zeros == ZERO_STEPS

@@ -47,7 +47,7 @@ def end(
         machine=probe(job.recipe.hardware.device),
         found=found,
         bad_weights=bad,
-        loss_was_finite=all(math.isfinite(share) for share in shares),
+        loss_was_finite=math.isfinite(record.step_loss),
         checkpoint=checkpoint.name if checkpoint else None,
         evidence=path,
         learning_rate=job.plan.learning_rate,

@@ -91,12 +91,13 @@ class UnloggedLoss:
 class StepRecord:
     """A settled step: host numbers. `loss` is the mean since the previous logged step, where logged.
 
-    `share` is this rank's part of the step's own loss, `loss_scale` the scale after the step, `num_targets`
-    what the global batch's loss is divided by.
+    `step_loss` is the step's own, `share` this rank's part of it, `loss_scale` the scale after the step,
+    `num_targets` what the global batch's loss is divided by.
     """
 
     step: int
     loss: float
+    step_loss: float
     share: float
     loss_scale: float
     num_targets: int
@@ -116,7 +117,7 @@ class PendingStep:
     """
 
     def __init__(self, numbers: Tensor, **facts: Any) -> None:
-        """`numbers`: [loss, gradient norm, skipped, share, loss scale, ranks that were asked to stop].
+        """`numbers`: [loss, the step's own, gradient norm, skipped, share, loss scale, ranks asked to stop].
 
         `facts`: the record's other fields.
         """
@@ -134,9 +135,10 @@ class PendingStep:
         """Wait for the copy, not for later work, and give the record."""
         if self.arrived is not None:
             self.arrived.synchronize()
-        loss, norm, skipped, share, scale, asked = self.host.tolist()
+        loss, own, norm, skipped, share, scale, asked = self.host.tolist()
         return StepRecord(
             loss=loss,
+            step_loss=own,
             grad_norm=norm,
             skipped=skipped > 0,
             share=share,

@@ -22,7 +22,8 @@ from launcher.train.state import StepRecord
 def record(step: int, *, skipped: bool = True, **changes: Any) -> StepRecord:
     values: dict[str, Any] = {
         "loss": math.nan if skipped else 1.0,
-        "share": math.nan if skipped else 1.0,
+        "step_loss": math.nan if skipped else 1.0,
+        "share": 0.5,
         "grad_norm": math.nan if skipped else 1.0,
         "loss_scale": 1.0,
         "num_targets": 4,
@@ -38,12 +39,12 @@ def numbers(*, fp16: bool = False, **options: Any) -> Numbers:
     return Numbers(recipe, is_scaled=fp16, in_a_row=0, has_updated=False)
 
 
-def first_stop(found: Numbers, steps: int = 40, *, loss_is_finite: bool = False, **changes: Any) -> Any:
+def first_stop(found: Numbers, steps: int = 40, **changes: Any) -> Any:
     """(step, kind) of the first reason to end, all steps skipped."""
     for step in range(1, steps + 1):
         given = changes | ({"loss_scale": changes["scale"](step)} if "scale" in changes else {})
         given.pop("scale", None)
-        if stop := found.add(record(step, **given), loss_is_finite=loss_is_finite):
+        if stop := found.add(record(step, **given)):
             return step, stop.kind
     return None
 
@@ -58,7 +59,7 @@ def test_b067_a_loss_scale_below_sixteen_ends_a_run() -> None:
         return 2.0 ** (16 - step)
 
     found = numbers(fp16=True, max_skipped_steps=100)
-    assert first_stop(found, scale=halved, loss_is_finite=True) == (13, "scale")  # 2**3
+    assert first_stop(found, scale=halved, step_loss=1.0) == (13, "scale")  # 2**3
     assert first_stop(numbers(fp16=True, max_skipped_steps=100, min_loss_scale=1024), scale=halved) == (
         7,
         "scale",
@@ -76,25 +77,25 @@ def test_stop_at_the_first_step_where_that_is_asked_for() -> None:
     assert first_stop(numbers(non_finite="stop")) == (1, "policy")
     # fp16's overflow with a finite loss is the scale's business; a loss that is not finite is not.
     scaled = numbers(fp16=True, non_finite="stop")
-    assert first_stop(scaled, loss_is_finite=True, loss_scale=2.0**15) == (9, "streak")
+    assert first_stop(scaled, step_loss=1.0, loss_scale=2.0**15) == (9, "streak")
     assert first_stop(numbers(fp16=True, non_finite="stop"), loss_scale=2.0**15) == (1, "policy")
 
 
 def test_b067_first_fp16_skips_are_the_scale_settling() -> None:
     found = numbers(fp16=True)
-    assert found.is_settling(loss_is_finite=True)
-    assert not found.is_settling(loss_is_finite=False)
+    assert found.is_settling(record(1, step_loss=1.0))
+    assert not found.is_settling(record(1))
     found.add(record(1, skipped=False))
-    assert not found.is_settling(loss_is_finite=True)
-    assert not numbers().is_settling(loss_is_finite=True)
+    assert not found.is_settling(record(1, step_loss=1.0))
+    assert not numbers().is_settling(record(1, step_loss=1.0))
 
 
 def test_a_loss_of_zero_for_eight_steps_is_told_once() -> None:
     found = numbers()
-    zero = {"skipped": False, "share": 0.0, "loss": 0.0}
-    told = [found.is_stuck_at_zero(record(step, **zero), num_ranks=1) for step in range(1, 30)]
+    zero = {"skipped": False, "step_loss": 0.0}
+    told = [found.is_stuck_at_zero(record(step, **zero)) for step in range(1, 30)]
     assert told.index(True) == 7 and sum(told) == 1
-    assert not found.is_stuck_at_zero(record(30, skipped=False), num_ranks=1)
+    assert not found.is_stuck_at_zero(record(30, skipped=False))
     assert found.zeros == 0
 
 
@@ -102,23 +103,8 @@ def test_windows_without_targets_are_not_counted_as_zeros() -> None:
     found = numbers()
     for step in range(1, 30):
         assert not found.is_stuck_at_zero(
-            record(step, skipped=False, share=0.0, loss=0.0, num_targets=0), num_ranks=1
+            record(step, skipped=False, step_loss=0.0, num_targets=0), num_ranks=1
         )
-
-
-def test_on_several_ranks_only_a_logged_mean_tells_of_zeros() -> None:
-    found = numbers()
-    told = []
-    for step in range(1, 21):
-        is_logged = step % 5 == 0
-        each = record(step, skipped=False, share=0.0, loss=0.0, is_logged=is_logged)
-        told.append(found.is_stuck_at_zero(each, num_ranks=2))
-    assert told.index(True) == 9 and sum(told) == 1
-    # A rank without rows has a share of 0 while the others learn.
-    busy = numbers()
-    for step in range(1, 21):
-        each = record(step, skipped=False, share=0.0, loss=0.7, is_logged=True)
-        assert not busy.is_stuck_at_zero(each, num_ranks=2)
 
 
 def noisy(draw: random.Random) -> float:

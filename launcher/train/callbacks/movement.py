@@ -33,15 +33,17 @@ class Movement(Callback):
         self.fraction: float | None = None
         self.told: float | None = None
         self.first_step = 0
-        self.halves: set[str] = set()
+        self.names: set[str] = set()
 
     def start(self, job: Job) -> None:
         """Take the sample; nothing where no trained tensor is of a half type."""
-        self.halves = half_trained(job)
-        if not self.halves:
-            return
+        self.look_at(job, half_trained(job))
+
+    def look_at(self, job: Job, names: set[str]) -> None:
+        """Take the sample from these parameters."""
+        self.names = names
         self.first_step = job.progress.step
-        self.before = self._sample(job)
+        self.before = self._sample(job) if names else []
 
     def on_record(self, job: Job, record: StepRecord) -> None:
         """Compare when 100 steps are over; the answer is read one step later, when it has long arrived."""
@@ -58,8 +60,8 @@ class Movement(Callback):
             self._tell(job, record.step)
 
     def _sample(self, job: Job) -> list[Tensor]:
-        """Every n-th value of each trained tensor of a half type, copied."""
-        named = [(name, tensor) for name, tensor in job.strategy.local_tensors() if name in self.halves]
+        """Every n-th value of each watched tensor, copied."""
+        named = [(name, tensor) for name, tensor in job.strategy.local_tensors() if name in self.names]
         stride = max(1, sum(tensor.numel() for _, tensor in named) // SAMPLE)
         return [tensor.reshape(-1)[::stride].clone() for _, tensor in named]
 

@@ -35,7 +35,6 @@ class WatchNumbers(Callback):
             in_a_row=job.progress.skipped_in_a_row,
             has_updated=job.progress.updates > 0,
         )
-        self.numbers.last_logged = job.progress.step
         self.has_learnt = job.progress.updates > 0
         self.bad_at_start = bad_parameters(job)
         if names := self.bad_at_start:
@@ -62,20 +61,19 @@ class WatchNumbers(Callback):
             return
         self._spikes(job, record)
         self.has_learnt |= record.grad_norm > 0
-        if self.numbers.is_stuck_at_zero(record, num_ranks=job.world.num_ranks):
+        if self.numbers.is_stuck_at_zero(record):
             stuck_at_zero(job, record, steps=self.numbers.zeros, has_learnt=self.has_learnt)
 
     def _skipped(self, job: Job, record: StepRecord) -> None:
         shares = job.world.gather(record.share)
-        loss_is_finite = all(math.isfinite(share) for share in shares)
-        is_settling = self.numbers.is_settling(loss_is_finite=loss_is_finite)
-        stop = self.numbers.add(record, loss_is_finite=loss_is_finite)
+        is_settling = self.numbers.is_settling(record)
+        stop = self.numbers.add(record)
         if stop is not None:
             raise end(job, self.numbers, record, stop, shares, self.bad_at_start)
         if is_settling:
             self._settling(job, record)
             return
-        self._tell(job, record, loss_is_finite)
+        self._tell(job, record)
         if self.num_files < MOST_FILES:
             self.num_files += 1
             facts = evidence(job, [*self.numbers.past], step=record.step, shares=shares)
@@ -89,7 +87,8 @@ class WatchNumbers(Callback):
             )
         self.said_settling = True
 
-    def _tell(self, job: Job, record: StepRecord, loss_is_finite: bool) -> None:
+    def _tell(self, job: Job, record: StepRecord) -> None:
+        loss_is_finite = math.isfinite(record.step_loss)
         what = (
             f"gradients are not finite (norm {record.grad_norm:g})"
             if loss_is_finite
@@ -111,9 +110,8 @@ class WatchNumbers(Callback):
         self.said_empty = True
 
     def _spikes(self, job: Job, record: StepRecord) -> None:
-        """A rank sees its own share of the loss; the norm is everyone's."""
         found = {
-            "loss": self.loss.add(record.share * job.world.num_ranks),
+            "loss": self.loss.add(record.step_loss),
             "gradient norm": self.norm.add(record.grad_norm),
         }
         for name, spike in found.items():
