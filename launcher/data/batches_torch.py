@@ -2,10 +2,12 @@
 
 import os
 import signal
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from multiprocessing.queues import Queue
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from launcher.data.tokens import TokenStore
 from launcher.facts import StepSettings
 
 IGNORED = -100
+WORKER_TIMEOUT_S = 300  # for one window, which takes milliseconds
 Batch = dict[str, Tensor]
 
 
@@ -187,7 +190,9 @@ def _ahead(dataset: _Windows, steps: range, num_workers: int, pin_memory: bool) 
         # Without its own generator every new iterator draws from the global one and shifts dropout.
         generator=torch.Generator(),
         multiprocessing_context="fork",
-        worker_init_fn=_leave_interrupts_to_the_rank,
+        worker_init_fn=_begin_as_worker,
+        # A worker that neither works nor dies (a lock held across the fork, a mount that is gone).
+        timeout=WORKER_TIMEOUT_S,
     )
     with _quiet_fork():
         iterator = iter(loader)
@@ -197,10 +202,21 @@ def _ahead(dataset: _Windows, steps: range, num_workers: int, pin_memory: bool) 
         del iterator
 
 
-def _leave_interrupts_to_the_rank(worker: int) -> None:
-    """Signals reach the whole group; the rank, which may save first, decides when its workers end."""
+def _begin_as_worker(worker: int) -> None:
+    """Signals reach the whole group; the rank, which may save first, decides when its workers end.
+
+    A worker that cannot hand a window over ends: by default its thread only prints the error, and the rank
+    would wait for the window for ever.
+    """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
+    Queue._on_queue_feeder_error = staticmethod(_end_worker)  # type: ignore[attr-defined]
+
+
+def _end_worker(error: Exception, window: object) -> None:
+    """The hook of multiprocessing's queues for what goes wrong in their thread (documented in its source)."""
+    print(f"data worker {os.getpid()} cannot hand over: {error!r}", file=sys.stderr, flush=True)
+    os._exit(1)
 
 
 def _as_it_is(window: Any) -> Any:

@@ -22,8 +22,8 @@ from launcher.recipe.load import load_recipe
 from launcher.train.checkpoint_files import newest_whole
 
 OPTIONS = ("restarts", "hang_timeout")
-USAGE = """--restarts N     start again from the last whole checkpoint, at most N times: after a lost, killed or
-                 hung rank, or memory that ran out; not after Ctrl-C, a mistake, or a loss that is NaN
+USAGE = """--restarts N     start again from the last whole checkpoint, at most N times: after a lost or hung
+                 rank, or memory that ran out; not after Ctrl-C, a mistake, or a loss that is NaN
 --hang_timeout S end the run when no rank has moved for S seconds (1800; 0: never)
 --detach         in the background, its output in a file of the run folder; a closed terminal ends nothing"""
 COUNT_VARIABLE = "LAUNCHER_RESTART_COUNT"

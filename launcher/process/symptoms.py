@@ -53,7 +53,8 @@ SYMPTOMS = (
         pattern=re.compile(
             r"[Cc]onnection (closed|reset) by (the )?(remote )?peer|Broken pipe.*gloo|gloo.*Broken pipe"
             r"|remote process (has )?(exited|failed)|Read error \[|Socket closed"
-            r"|NCCL communicator was aborted|gloo/transport|DistBackendError|ncclRemoteError|recvValue failed|sendBytes failed"
+            r"|NCCL communicator was aborted|gloo/transport|DistBackendError|ncclRemoteError"
+            r"|recvValue failed|sendBytes failed"
         ),
         what="another rank is gone in the middle of a collective",
         right="every rank alive; the rank that went first says why, above",
