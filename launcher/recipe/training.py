@@ -51,6 +51,14 @@ Interval = Annotated[Every | None, BeforeValidator(_read_every)]
 Rows = Annotated[int, Field(ge=1)]
 
 
+def _read_names(value: Any) -> Any:
+    """One name, or several with commas between, for the list that they mean."""
+    return tuple(name.strip() for name in value.split(",")) if isinstance(value, str) else value
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_read_names)]
+
+
 class TrainingOptions(Options):
     """How the model is trained. `global_batch_size` is the truth that no backend changes."""
 
@@ -93,6 +101,9 @@ class TrainingOptions(Options):
         "auto", description="Arithmetic of the step; auto: bf16 where the card has it."
     )
     tf32: bool | Literal["auto"] = Field("auto", description="TF32 for fp32 products, on cards that have it.")
+    fp32_modules: Names = Field(
+        (), description="Modules, by the end of their name, that compute in fp32 whatever the precision."
+    )
     non_finite: Literal["skip", "stop"] = Field(
         "skip", description="A step whose loss or gradients are not finite: left out and counted, or the end."
     )

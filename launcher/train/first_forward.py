@@ -8,6 +8,7 @@ from torch import nn
 from torch.utils.hooks import RemovableHandle
 
 from launcher.step.module import TrainModule
+from launcher.train.numbers_fp32 import MARK
 
 
 class PrecisionProbe:
@@ -20,7 +21,8 @@ class PrecisionProbe:
 
     def attach(self, say: Callable[[str], None]) -> None:
         """Check at the first forward pass; raises LaunchMismatch there if the type is another one."""
-        layer = next((m for m in self.module.modules() if isinstance(m, nn.Linear)), None)
+        linear = (each for each in self.module.modules() if isinstance(each, nn.Linear))
+        layer = next((each for each in linear if not getattr(each, MARK, False)), None)
         if layer is None:
             return
         self.handle = layer.register_forward_hook(lambda *call: self._check(call[2], say))

@@ -8,7 +8,7 @@ from launcher.errors import EXIT_RESUMABLE, NonFinite, Problem
 from launcher.facts import Machine
 from launcher.precision import NATIVE_BF16
 from launcher.train.numbers import Stop
-from launcher.train.numbers_inspect import Findings, Output
+from launcher.train.numbers_inspect import LOSS, Findings, Output
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +113,9 @@ def first_module(found: Sequence[Findings]) -> str | None:
 
 def _in_fp32(found: Sequence[Findings]) -> list[str]:
     named = first_module(found)
-    return [f"training.precision=fp32 (for {named})" if named else "training.precision=fp32"]
+    if named is None or named == LOSS:
+        return ["training.precision=fp32"]
+    return [f"training.fp32_modules={named.removeprefix('model.')}", "training.precision=fp32"]
 
 
 def _module_lines(found: Sequence[Findings], bad_weights: Mapping[str, bool]) -> list[str]:

@@ -18,6 +18,8 @@ from launcher.data.ragged import Int64
 from launcher.step.module import seed_micro_batch
 from launcher.train.job import Job
 
+# The name of the outermost module, whose output is the loss.
+LOSS = "the loss"
 # Modules with the largest finite outputs that are kept where every output is finite.
 LARGEST = 5
 
@@ -154,7 +156,7 @@ class Watch:
         is_finite = _are_finite(results)
         return Output(
             order=len(self.outputs),
-            module=name or "the loss",
+            module=name or LOSS,
             kind=_kind(module),
             dtype=str(results[0].dtype).removeprefix("torch."),
             is_finite=is_finite,

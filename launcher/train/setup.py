@@ -51,6 +51,7 @@ from launcher.train.checkpoint_files import bytes_held
 from launcher.train.job import Job
 from launcher.train.memory_watch import MemoryWatch
 from launcher.train.metrics_log import MetricsLog
+from launcher.train.numbers_fp32 import keep_in_fp32
 from launcher.train.prepared import Prepared, prepare_data
 from launcher.train.state import Progress
 from launcher.train.world import World
@@ -163,6 +164,7 @@ def _module(recipe: Recipe, plan: Plan, world: World, splits: Splits, tokenizer:
         chunk_bytes=recipe.training.loss_chunk_bytes,
         class_weights=splits.class_weights,
     )
+    keep_in_fp32(module, recipe.training.fp32_modules)
     if recipe.data.packing:
         require_packing(module, recipe.data.most_tokens)
     return module

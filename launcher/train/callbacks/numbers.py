@@ -43,6 +43,8 @@ class WatchNumbers(Callback):
                 f"{', '.join(names[:3])}; rows that use them will be left out"
             )
         require_targets(job)
+        if names := job.recipe.training.fp32_modules:
+            job.say(f"in fp32 whatever the precision: {', '.join(names)}")
 
     def on_record(self, job: Job, record: StepRecord) -> None:
         """Judge a step. Raises NonFinite where the run must end, TrainError where nothing can be learnt."""
