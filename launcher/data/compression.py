@@ -2,6 +2,7 @@
 
 import gzip
 import importlib
+import io
 import zlib
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,9 @@ from typing import Any
 from launcher.errors import DataError, Problem
 
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+# Texts shrink to a third or a tenth. What grows beyond both is made to fill the memory.
+MOST_TIMES, ALWAYS_ALLOWED_BYTES = 100, 2**30
+_CHUNK_BYTES = 2**14
 
 
 def unpack(data: bytes, path: Path) -> bytes:
@@ -22,8 +26,13 @@ def unpack(data: bytes, path: Path) -> bytes:
 def _gunzip(data: bytes, path: Path) -> bytes:
     if not data.startswith(GZIP):
         raise DataError(_wrong_name(path, "gzip"))
+    most = _most_bytes(data)
     try:
-        return gzip.decompress(data)
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+            found = file.read(most + 1)
+        if len(found) > most:
+            raise DataError(_bomb(path, len(data), most))
+        return found
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(_broken(path, "gzip", error)) from None
 
@@ -53,21 +62,39 @@ def _unzstd_by_package(data: bytes, path: Path) -> bytes:
             )
         ) from None
     try:
-        return _frames(zstandard, data)
+        return _frames(zstandard, data, path)
     except (zstandard.ZstdError, EOFError) as error:
         raise DataError(_broken(path, "zstd", error)) from None
 
 
-def _frames(zstandard: Any, data: bytes) -> bytes:
+def _frames(zstandard: Any, data: bytes, path: Path) -> bytes:
     """All frames, one after another; a file may hold several, and may be cut inside the last."""
-    parts, rest = [], data
-    while rest:
+    parts, start, total = [], 0, 0
+    while start < len(data):
         unpacker = zstandard.ZstdDecompressor().decompressobj()
-        parts.append(unpacker.decompress(rest))
-        if not unpacker.eof:
-            raise EOFError("it ends inside a frame")
-        rest = unpacker.unused_data
+        while not unpacker.eof:
+            if start >= len(data):
+                raise EOFError("it ends inside a frame")
+            chunk = data[start : start + _CHUNK_BYTES]
+            parts.append(unpacker.decompress(chunk))
+            start, total = start + len(chunk), total + len(parts[-1])
+            if total > _most_bytes(data):
+                raise DataError(_bomb(path, len(data), _most_bytes(data)))
+        start -= len(unpacker.unused_data)
     return b"".join(parts)
+
+
+def _most_bytes(packed: bytes) -> int:
+    return max(ALWAYS_ALLOWED_BYTES, MOST_TIMES * len(packed))
+
+
+def _bomb(path: Path, packed: int, most: int) -> Problem:
+    return Problem(
+        where=str(path),
+        what=f"{packed:,} packed bytes unfold to more than {most:,}: no texts are packed so well",
+        right="a file of data; unpack it by hand where it is one all the same",
+        type=f"zcat {path} | head   (shows how it begins)",
+    )
 
 
 def _wrong_name(path: Path, kind: str) -> Problem:

@@ -52,7 +52,8 @@ def parse(argv: Sequence[str]) -> RunArguments:
 
 
 def run_arguments(reader: Reader) -> RunArguments:
-    """What was read, without what only `launcher run` knows."""
+    """What was read, without what only `launcher run` knows. Raises BadValue for a name that is a path."""
+    _require_plain_name(reader.options.get("name"))
     return RunArguments(
         recipe=reader.options.get("recipe", QUICKSTART),
         recipe_was_given="recipe" in reader.options,
@@ -64,6 +65,20 @@ def run_arguments(reader: Reader) -> RunArguments:
         plan=reader.options.get("plan"),
         output_dir=reader.options.get("output_dir"),
         overrides=tuple(reader.overrides),
+    )
+
+
+def _require_plain_name(name: str | None) -> None:
+    """A run's name becomes one folder of output_dir, and none above it."""
+    if name is None or (name.strip(". ") and name.isprintable() and not {"/", "\\"} & {*name}):
+        return
+    raise BadValue(
+        Problem(
+            where="--name",
+            what=f"{name!r} is a path, or no name",
+            right="one folder's name; the folder around it is output_dir",
+            type="--name my_run --output_dir DIR",
+        )
     )
 
 

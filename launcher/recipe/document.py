@@ -61,12 +61,15 @@ def read_text(path: Path) -> str:
         raise _refuse(path, "there is no such file", "a recipe's file; 'launcher ls' lists the shipped names")
     if not path.is_file():
         raise _refuse(path, "this is no regular file", "one YAML file, not a folder")
+    if path.resolve().is_relative_to("/proc") or path.resolve().is_relative_to("/sys"):
+        raise _refuse(path, "the kernel answers here, it is no file on a disk", "one YAML file")
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise _refuse(
-                path, f"{path.stat().st_size:,} bytes are too many for a recipe", "15 to 40 lines of text"
-            )
-        return path.read_bytes().decode("utf-8-sig")
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+        if len(data) > MAX_FILE_BYTES:
+            size = max(path.stat().st_size, len(data))
+            raise _refuse(path, f"{size:,} bytes are too many for a recipe", "15 to 40 lines of text")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise _refuse(path, f"byte {error.start} is not UTF-8 text", "a text file, saved as UTF-8") from error
     except OSError as error:

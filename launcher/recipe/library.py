@@ -75,8 +75,22 @@ def find(name_or_file: str, beside: Path | None = None, where: str = "") -> Path
         places += [base / f"{name_or_file}{suffix}" for suffix in SUFFIXES]
     for place in places:
         if exists(place):
-            return place.resolve()
+            return _named_well(place.resolve(), where)
     raise UnknownSetting(_not_found(name_or_file, base, where))
+
+
+def _named_well(path: Path, where: str) -> Path:
+    """A run's folder has its recipe's name: `...yaml` would write into the folder above."""
+    if path.stem.strip("."):
+        return path
+    raise UnknownSetting(
+        Problem(
+            where=where,
+            what=f"'{path.name}' leaves no name for the run's folder",
+            right="a file name with letters in front of .yaml",
+            type=f"mv {shown(path)} job.yaml",
+        )
+    )
 
 
 def _not_found(name_or_file: str, base: Path, where: str) -> Problem:
