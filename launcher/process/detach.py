@@ -12,7 +12,7 @@ from pathlib import Path
 from launcher.errors import BadValue, Problem
 from launcher.process.rank_process import refuse_world_writing
 
-LOG_VARIABLE = "LAUNCHER_LOG"  # the file that this run's output goes to, for whoever moves its folder
+LOG_VARIABLE = "LAUNCHER_LOG"  # as `train/folder.py` names it: where this run's output goes
 _ROOT = Path(__file__).resolve().parents[2]
 # The package from where this one was imported, whatever the working directory holds.
 _START = (

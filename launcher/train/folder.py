@@ -1,6 +1,7 @@
 """The run folder: claimed before anything is written, never mixed with another run's files."""
 
 import json
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from launcher.train.foreign import to_checkpoint
 from launcher.train.owner import give_up, own
 
 SUMMARY = "summary.json"
+LOG_VARIABLE = "LAUNCHER_LOG"
 MODEL = "final"
 
 
@@ -34,6 +36,8 @@ class Claim:
             give_up(self.folder)
         is_new = not is_used(self.folder)
         self.folder.mkdir(parents=True, exist_ok=True)
+        if self.aside is not None:
+            _bring_log(self.aside, self.folder)
         said = [*self.notices, *own(self.folder)]
         if self.checkpoint is None and is_new and is_used(self.folder):
             raise _used(self.folder)
@@ -43,6 +47,13 @@ class Claim:
             aside = set_aside(self.folder, int(read_manifest(self.checkpoint)["step"]))
             said += [f"{name} is of the way that is left now; delete it when you like" for name in aside]
         return said
+
+
+def _bring_log(aside: Path, folder: Path) -> None:
+    """The file that this run's own output goes to (`--detach`) was renamed with the earlier run."""
+    log = Path(os.environ.get(LOG_VARIABLE, ""))
+    if log.name and (aside / log.name).is_file():
+        (aside / log.name).rename(folder / log.name)
 
 
 def is_used(folder: Path) -> bool:
