@@ -113,9 +113,8 @@ def measure(folder: Path, arguments: argparse.Namespace) -> int:
     reached = total <= AIM_S
     word = "reached" if reached else "missed"
     print(f"{total:8.1f} s  from git clone to a trained model; aim {AIM_S:g} s: {word}")
-    print(
-        f"{len(own):8}    commands from a CSV file to a prediction ({sum(own.values()):.1f} s); aim {MOST_COMMANDS}"
-    )
+    all_s = sum(own.values())
+    print(f"{len(own):8}    commands from a CSV file to a prediction ({all_s:.1f} s); aim {MOST_COMMANDS}")
     if arguments.save:
         figures = {
             "first_model_s": {**first, "total": total},

@@ -60,6 +60,9 @@ def test_a_folder_that_is_not_there_is_told(run_verb: Run, args_json: str) -> No
         (("args.json", "--from", "trainr"), "unknown dialect 'trainr'"),
         (("args.json", "--gpus", "0"), "too few"),
         (("args.json", "nonsense"), "is no setting"),
+        (("args.json", "learning_rate=fast"), "command line  training.learning_rate: 'fast' cannot be used"),
+        (("args.json", "gpus=many"), "hardware.gpus: 'many' cannot be used"),
+        (("args.json", "no_such_key=1"), "unknown key 'no_such_key'"),
     ],
 )
 def test_mistakes_are_told(words: tuple[str, ...], said: str, run_verb: Run, args_json: str) -> None:

@@ -47,6 +47,8 @@ class Draft:
     quiet: list[str] = field(default_factory=list)
     needless: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    to_say: list[str] = field(default_factory=list)
+    typed: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         """Lay the file's blocks flat."""
@@ -140,7 +142,8 @@ class Draft:
 
     def told(self) -> set[str]:
         """Every key of theirs that something was said about."""
-        together = [part for each in (*self.carried, *self.left) for part in each.theirs.split(" + ")]
+        told: list[Carried | Left] = [*self.carried, *self.left]
+        together = [part for each in told for part in each.theirs.split(" + ")]
         return {*together, *self.quiet, *self.needless}
 
     def account(self) -> None:

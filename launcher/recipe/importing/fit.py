@@ -1,20 +1,31 @@
 """Make a draft's values a recipe that loads: what the schema or a rule does not take is left and told."""
 
-from launcher.errors import Problem
+from dataclasses import replace
+
+from launcher.errors import BadValue, Problem
+from launcher.recipe.batch import nearest_reachable
 from launcher.recipe.build import build, origins
 from launcher.recipe.importing.draft import Draft
 from launcher.recipe.keys import PIECES, fields_of
 from launcher.recipe.provenance import Leaf, Origin
 from launcher.recipe.rules import problems_of
+from launcher.recipe.training import TrainingOptions
 
+DEFAULT_ROWS = TrainingOptions.model_fields["global_batch_size"].default
 _FILE = Origin(kind="recipe", file="imported.yaml", line=1)
-_REQUIRED = ("task", "model.model_name_or_path", "data.train_file")
+# What only a person can say, and what stands in its place until then.
+TO_SAY = {"model.model_name_or_path": "MODEL", "data.train_file": "data/train.jsonl", "task": "causal_lm"}
+_GPUS, _BATCH = "hardware.gpus", "training.global_batch_size"
 
 
 def fit(draft: Draft) -> None:
     """Leave out, one by one, every value that keeps the recipe from loading."""
-    if "backend.name" not in draft.values and int(draft.values.get("hardware.gpus", 1)) > 1:
+    for key in TO_SAY:
+        if key not in draft.values:
+            _to_be_said(draft, key)
+    if "backend.name" not in draft.values and _ranks(draft) > 1:
         draft.say("backend.name", "multi_gpu", "several processes, and no other way to spread them is said")
+    _reachable(draft)
     _without_foreign_options(draft)
     for _ in range(len(draft.values)):
         problems = problems_in(draft)
@@ -23,6 +34,26 @@ def fit(draft: Draft) -> None:
             break
     for problem in problems_in(draft):
         draft.notes.append(f"still to settle: {problem.what}; right: {problem.right}; type: {problem.type}")
+
+
+def _to_be_said(draft: Draft, key: str) -> None:
+    draft.values[key] = TO_SAY[key]
+    draft.to_say.append(key)
+
+
+def _reachable(draft: Draft) -> None:
+    """A global batch that the processes can make: the next larger one where they cannot."""
+    ranks, rows = _ranks(draft), draft.values.get(_BATCH, DEFAULT_ROWS)
+    if isinstance(rows, int) and rows % ranks and _BATCH not in draft.typed:
+        near = nearest_reachable(rows, ranks)[-1]
+        draft.values[_BATCH] = near
+        draft.notes.append(f"{_BATCH}: {near}: {rows} rows do not divide over {ranks} processes")
+
+
+def _ranks(draft: Draft) -> int:
+    """The processes; 1 where what was typed is no number of them (the schema tells)."""
+    found = draft.values.get(_GPUS, 1)
+    return found if isinstance(found, int) and found > 0 else 1
 
 
 def problems_in(draft: Draft) -> list[Problem]:
@@ -52,13 +83,17 @@ def _without_foreign_options(draft: Draft) -> None:
 
 
 def _drop(draft: Draft, problem: Problem) -> bool:
-    """Take out the value that a problem is about; the required ones stay, to be told."""
+    """Take out the value that a problem is about. Raises BadValue for one that was typed beside the file."""
     key = problem.what.partition(":")[0]
     if key not in draft.values:
         key = next((each for each in draft.values if key.startswith(f"{each}.") or each == key), "")
-    if not key or key in _REQUIRED:
+    if key in draft.typed:
+        raise BadValue(replace(problem, where="command line"))
+    if not key or key in draft.to_say:
         return False
     _leave(draft, key, problem.what.partition(": ")[2] or problem.what, problem.right)
+    if key in TO_SAY:
+        _to_be_said(draft, key)
     return True
 
 

@@ -12,9 +12,7 @@ from launcher.recipe.importing.fit import fit
 from launcher.recipe.importing.nested_files import sought
 from launcher.recipe.importing.source import Source, read_source
 from launcher.recipe.overrides import read_overrides
-
-# What only a person can say, and what stands in its place until then.
-TO_SAY = {"model.model_name_or_path": "MODEL", "data.train_file": "data/train.jsonl", "task": "causal_lm"}
+from launcher.recipe.translate import translate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +51,6 @@ def import_file(
     if kind.task:
         draft.values.setdefault("task", kind.task)
     _lay_over(draft, overrides)
-    to_say = tuple(key for key in TO_SAY if key not in draft.values)
-    draft.values |= {key: TO_SAY[key] for key in to_say}
     fit(draft)
     return Imported(
         dialect=kind,
@@ -65,7 +61,7 @@ def import_file(
         quiet=tuple(dict.fromkeys(draft.quiet)),
         needless=tuple(dict.fromkeys(draft.needless)),
         notes=tuple(dict.fromkeys(draft.notes)),
-        to_say=to_say,
+        to_say=tuple(draft.to_say),
     )
 
 
@@ -125,7 +121,9 @@ def _score(dialect: Dialect, values: dict[str, Any]) -> float:
 def _lay_over(draft: Draft, overrides: Sequence[str]) -> None:
     """What was typed beside the file has the last word."""
     leaves, problems = read_overrides(overrides)
-    if problems:
+    layer = translate(leaves)
+    if problems := [*problems, *layer.problems]:
         raise BadValue(problems)
-    for leaf in leaves:
+    for leaf in layer.leaves.values():
         draft.values[leaf.key] = leaf.value
+        draft.typed.add(leaf.key)

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from launcher.recipe.dump import written
-from launcher.recipe.importing.importer import TO_SAY, Imported
+from launcher.recipe.importing.fit import TO_SAY
+from launcher.recipe.importing.importer import Imported
 from launcher.recipe.keys import known, sections
 from launcher.recipe.provenance import as_typed
 

@@ -82,7 +82,8 @@ def names(value: Any) -> list[str]:
     """A list of names, also written with commas."""
     if isinstance(as_it_is(value), str):
         value = value.strip("[]()").split(",")
-    found = [str(each).strip().strip("'\"") for each in value]
+    listed = value if isinstance(value, list | tuple) else [value]
+    found = [str(each).strip().strip("'\"") for each in listed if each is not None]
     if not any(found):
         raise Nothing
     return [each for each in found if each]

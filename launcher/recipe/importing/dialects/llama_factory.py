@@ -10,9 +10,11 @@ from launcher.recipe.importing.dialect import DIALECTS, Dialect
 from launcher.recipe.importing.dialects.trainer import settle_schedule
 from launcher.recipe.importing.draft import Draft
 from launcher.recipe.importing.nested_files import settle_backend, sought
+from launcher.recipe.importing.table import Nothing
 from launcher.recipe.importing.tables.llama_factory import ROWS
 from launcher.recipe.importing.values import (
     names,
+    whole_above_zero,
 )
 
 _STAGES = ("sft", "pt")
@@ -71,10 +73,16 @@ def _method(draft: Draft) -> None:
         return
     if not draft.has("lora_target"):
         draft.say("adapter.lora_target_modules", "all-linear", "LLaMA-Factory's default")
-    if not draft.has("lora_alpha") and draft.has("lora_rank"):
-        draft.say(
-            "adapter.lora_alpha", 2 * int(draft.peek("lora_rank")), "LLaMA-Factory's default, twice the rank"
-        )
+    if not draft.has("lora_alpha") and (rank := _rank(draft)):
+        draft.say("adapter.lora_alpha", 2 * rank, "LLaMA-Factory's default, twice the rank")
+
+
+def _rank(draft: Draft) -> int:
+    """The rank that is said; 0 for none, or one that is no number (its row tells)."""
+    try:
+        return whole_above_zero(draft.peek("lora_rank"))
+    except (Nothing, ValueError, TypeError):
+        return 0
 
 
 def _data(draft: Draft) -> None:
@@ -85,7 +93,11 @@ def _data(draft: Draft) -> None:
         value = draft.take(names_)
         if value is None:
             continue
-        first, *others = names(value)
+        try:
+            first, *others = names(value)
+        except Nothing:
+            draft.quiet.append(key)
+            continue
         draft.put(key, value, _entry(draft, first, str(folder), info, ours))
         for other in others:
             why = "one file is trained on, or a folder of files with the same columns"
