@@ -11,7 +11,9 @@ def weights_dtype(recipe: Recipe, precision: str) -> tuple[str, str]:
     trains_base = METHODS.get(recipe.adapter.method).trains_base
     if recipe.model.dtype != "auto":
         risk = (
-            ", small updates may be rounded away" if trains_base and recipe.model.dtype != "float32" else ""
+            ", small updates may be rounded away; auto: 8 bytes more a trained parameter"
+            if trains_base and recipe.model.dtype != "float32"
+            else ""
         )
         return recipe.model.dtype, f"asked for{risk}"
     if trains_base:

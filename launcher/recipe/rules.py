@@ -428,6 +428,25 @@ def warmup_that_never_ends(given: Given) -> Iterator[str]:
         yield f"{given.at('training.warmup')}  training.warmup: {what}"
 
 
+def half_weights_lose_updates(given: Given) -> Iterator[str]:
+    """Trained weights of 8 significant bits do not move by less than 1/512 of themselves."""
+    recipe = given.recipe
+    if recipe.model.dtype == "bfloat16" and METHODS.get(recipe.adapter.method).trains_base:
+        what = "updates below 1/512 of a bfloat16 weight are rounded away, in silence"
+        right = "dtype=auto with precision=bf16 keeps fp32 weights for 8 more bytes a trained parameter"
+        yield f"{given.at('model.dtype')}  model.dtype: warning: {what}; {right}"
+
+
+def scale_without_fp16(given: Given) -> Iterator[str]:
+    """Only fp16 has a loss scale, and only half precision has modules to keep out of it."""
+    training = given.recipe.training
+    key, default = "training.min_loss_scale", type(training).model_fields["min_loss_scale"].default
+    if training.min_loss_scale != default and training.precision not in ("fp16", "auto"):
+        yield _no_effect(given, key, f"precision {training.precision} has no loss scale")
+    if training.fp32_modules and training.precision == "fp32":
+        yield _no_effect(given, "training.fp32_modules", "precision is fp32")
+
+
 def card_for_a_cpu(given: Given) -> Iterator[str]:
     """A card is named for a job that must run on the CPU."""
     hardware = given.recipe.hardware
@@ -472,6 +491,8 @@ NO_EFFECT: tuple[Notice, ...] = (
     micro_batch_above_the_batch,
     warmup_that_never_ends,
     card_for_a_cpu,
+    half_weights_lose_updates,
+    scale_without_fp16,
     phases_that_are_not_reached,
     adam_options_without_adam,
 )
