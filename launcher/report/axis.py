@@ -52,10 +52,10 @@ def horizontal(values: Sequence[float], *, start: float, end: float) -> Axis:
     return Axis(low=low, high=high if high > low else low + 1, start=start, end=end)
 
 
-def vertical(values: Sequence[float], *, start: float, end: float) -> Axis:
-    """Of values, with a little room; logarithmic where they lie far apart."""
+def vertical(values: Sequence[float], *, start: float, end: float, may_be_log: bool = False) -> Axis:
+    """Of values, with a little room; logarithmic where that is meant and they lie far apart."""
     low, high = min(values), max(values)
-    if low > 0 and math.log10(high / low) > _DECADES:
+    if may_be_log and low > 0 and math.log10(high / low) > _DECADES:
         return Axis(low=low / 1.1, high=high * 1.1, start=start, end=end, is_log=True)
     room = (high - low) * 0.04 or abs(high) * 0.1 or 1.0
     bottom = 0.0 if 0 <= low <= 0.3 * high else low - room

@@ -17,7 +17,7 @@ def charts(runs: Sequence[Run]) -> list[Chart]:
     found = [
         _loss(runs),
         _of(runs, "learning_rate", "Learning rate"),
-        _of(runs, "grad_norm", "Gradient norm"),
+        replace(_of(runs, "grad_norm", "Gradient norm"), may_be_log=True),
         _of(runs, "tokens_per_s", "Throughput", "tokens/s"),
         _of(runs, "samples_per_s", "Rows", "rows/s"),
         _mfu(runs),
@@ -38,7 +38,7 @@ def _loss(runs: Sequence[Run]) -> Chart:
     for place, run in enumerate(runs):
         found.append(series(run.steps, "loss", run=place, label=run.label))
         found.append(series(run.evaluations, "eval_loss", run=place, label=run.label, kind="eval"))
-    return Chart(name="loss", title="Loss", unit="", curves=tuple(found))
+    return Chart(name="loss", title="Loss", unit="", curves=tuple(found), may_be_log=True)
 
 
 def _mfu(runs: Sequence[Run]) -> Chart:

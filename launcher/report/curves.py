@@ -25,6 +25,7 @@ class Chart:
     unit: str
     curves: tuple[Series, ...]
     words: Callable[[float | None], str] = shown
+    may_be_log: bool = False
 
     @property
     def drawn(self) -> tuple[Series, ...]:
@@ -42,7 +43,7 @@ def figure(chart: Chart) -> Safe:
         s for each in curves for s in each.missing
     ]
     x = horizontal(steps, start=_LEFT, end=WIDTH - _RIGHT)
-    y = vertical(values, start=HEIGHT - _BOTTOM, end=_TOP)
+    y = vertical(values, start=HEIGHT - _BOTTOM, end=_TOP, may_be_log=chart.may_be_log)
     buckets = max(40, _POINTS // (4 * len(curves)))
     thinned = [thin(each.points, buckets) for each in curves]
     is_thinned = any(len(kept) < len(each.points) for kept, each in zip(thinned, curves, strict=True))

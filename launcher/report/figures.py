@@ -28,7 +28,7 @@ def shown(value: float | None) -> str:
         return NONE
     if value == int(value) and abs(value) < 1e7:
         return f"{int(value):,}"
-    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e7 else f"{value:.4g}"
+    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e7 else f"{value:.4g}"
 
 
 def in_bytes(value: Any) -> str:

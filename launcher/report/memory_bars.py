@@ -7,7 +7,8 @@ from launcher.report.markup import Safe, empty, join, table, tag
 from launcher.report.reading import Run
 from launcher.units import GIB
 
-_WIDTH, _LEFT, _RIGHT, _BAR, _ROW = 760, 170, 90, 13, 36
+_WIDTH, _LEFT, _RIGHT, _BAR, _ROW = 760, 150, 125, 13, 36
+_BOTH, _PARTS = "forward and backward", ("forward", "backward")
 Row = tuple[str, float | None, float | None]
 
 
@@ -21,21 +22,26 @@ def _of_run(place: int, run: Run) -> Safe:
     if not any(measured is not None for _, _, measured in rows):
         return tag("p", f"{run.label}: no memory is summed up (a run writes summary.json when it ends).")
     note = tag("p", _note(run), class_="remark")
-    return tag(
-        "figure", tag("figcaption", tag("strong", run.label)), _svg(place, run, rows), note, _table(run, rows)
-    )
+    parts = [tag("figcaption", tag("strong", run.label)), _svg(place, run, rows), note, _table(run, rows)]
+    return tag("figure", *parts, class_="bars")
 
 
 def _rows(run: Run) -> list[Row]:
     """Phase, predicted and measured bytes; the whole run's peak last."""
     predicted, measured = at(run.summary, "memory", "predicted"), at(run.summary, "memory", "measured")
-    names = [*(at(measured, "phases") or {}), *(at(predicted, "phases") or {})]
-    rows = [
-        (name, number(at(predicted, "phases", name)), number(at(measured, "phases", name)))
-        for name in dict.fromkeys(names)
-    ]
+    seen, expected = _numbers(at(measured, "phases")), _numbers(at(predicted, "phases"))
+    if _BOTH in seen:  # measured together: the larger of the two is what is predicted of both
+        parts = [value for name in _PARTS if (value := expected.pop(name, None)) is not None]
+        expected |= {_BOTH: max(parts)} if parts else {}
+    rows = [(name, expected.get(name), seen.get(name)) for name in dict.fromkeys([*seen, *expected])]
     peaks = [at(measured, key) for key in ("peak_allocated_bytes", "peak_resident_bytes")]
     return [*rows, ("peak", number(at(predicted, "peak_bytes")), number(next((p for p in peaks if p), None)))]
+
+
+def _numbers(data: object) -> dict[str, float]:
+    """The finite numbers of a mapping, whatever else is in it."""
+    values = data.items() if isinstance(data, dict) else ()
+    return {str(name): found for name, value in values if (found := number(value)) is not None}
 
 
 def _note(run: Run) -> str:

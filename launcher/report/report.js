@@ -31,8 +31,9 @@ for (const figure of document.querySelectorAll("figure.chart")) {
     draw("line", { x1: across(step), x2: across(step), y1: top_, y2: bottom });
     const words = [];
     for (const series of data.series) {
-      if (!series.points.length) continue;
-      const [where, value] = nearest(series.points, step);
+      const points = series.points;
+      if (!points.length || step < points[0][0] || step > points[points.length - 1][0]) continue;
+      const [where, value] = nearest(points, step);
       draw("circle", { cx: across(where), cy: down(value), r: 4, class: "r" + series.colour });
       words.push(series.name + ": " + value + (where === step ? "" : " at step " + where));
     }

@@ -29,9 +29,9 @@ def is_finished(run: Run) -> bool:
 
 
 def _last_end(run: Run) -> str | None:
-    """The words of a failure, where nothing has happened since."""
+    """The words of a failure or an interruption, where nothing has happened since."""
     last = run.history[-1] if run.history else {}
-    return str(last.get("why") or "a failure") if last.get("event") == "failed" else None
+    return str(last.get("why") or "no reason given") if last.get("event") in ("failed", "stopped") else None
 
 
 def _place(run: Run) -> str:

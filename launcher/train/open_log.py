@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from launcher.errors import Interrupted
 from launcher.facts import Machine
 from launcher.redact import redact, redacted_data
 from launcher.train.gauge import Gauge, speed_facts
@@ -58,5 +59,6 @@ def _ended(job: Job, error: BaseException | None) -> None:
     """The last line of this part's history: how it ended."""
     if error is None:
         note(job.folder, "ended", job.progress.step)
-    else:
-        note(job.folder, "failed", job.progress.step, why=redact(in_one_line(error)))
+        return
+    event = "stopped" if isinstance(error, Interrupted | KeyboardInterrupt) else "failed"
+    note(job.folder, event, job.progress.step, why=redact(in_one_line(error)))

@@ -16,6 +16,7 @@ from launcher.train.outlet import Say, in_one_line
 from launcher.train.tracker_mode import SERVICES, choose
 
 CLOSE_S = 30.0
+INIT_S = 20.0  # of wandb: its own 90 s would also hold up the end of the process
 _KEPT = 20_000
 _END = None
 
@@ -109,6 +110,7 @@ def options_of(name: str, folder: Path, mode: str, say: Say) -> dict[str, Any]:
 def _places(name: str, folder: Path) -> dict[str, Any]:
     """Its files lie in the run folder; what the run prints stays here, it may hold what is no metric."""
     if name == "wandb":
-        settings = importlib.import_module("wandb").Settings(console="off", save_code=False)
+        made = importlib.import_module("wandb").Settings
+        settings = made(console="off", save_code=False, init_timeout=INIT_S)
         return {"dir": str(folder), "settings": settings}
     return {"log_dir": str(folder / "swanlab")}
