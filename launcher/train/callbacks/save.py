@@ -27,7 +27,7 @@ class Save(Callback):
         self.saver: Saver | None = None
         self.failure: Failure | None = None
         self.last_step: int | None = None
-        self.has_warned = False
+        self.has_warned = self.waits = False
 
     @property
     def is_wanted(self) -> bool:
@@ -46,11 +46,20 @@ class Save(Callback):
             return True
         if self.every is None:
             return False
-        return interval_due(self.every, step, job.total_steps, at_end=True) or job.progress.stopped_early
+        due = interval_due(self.every, step, job.total_steps, at_end=True) or self.waits
+        return due or job.progress.stopped_early
 
     def run(self, job: Job) -> None:
-        """Write a checkpoint, or begin to; then remove what is too many."""
-        self._save(job, at_once=False)
+        """Write a checkpoint, or begin to; then remove what is too many.
+
+        After skipped steps it waits for a finite one: checkpoints from before the trouble would have to go
+        for copies of weights that lead into it.
+        """
+        progress = job.progress
+        ends = progress.stopped_early or progress.step in (job.total_steps, progress.best_step)
+        self.waits = bool(progress.skipped_in_a_row) and not ends
+        if not self.waits:
+            self._save(job, at_once=False)
 
     def on_record(self, job: Job, record: StepRecord) -> None:
         """Tell how a save in the background has ended; look at the disk."""
