@@ -5,6 +5,7 @@ Only mistakes that a person can mend live here. A programmer's mistake stays an 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -38,6 +39,10 @@ class LauncherError(Exception):
         """Keep the findings; the message is all of them, each in three lines."""
         self.problems = (problems,) if isinstance(problems, Problem) else tuple(problems)
         super().__init__("\n".join(problem.render() for problem in self.problems))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Ranks send errors to one another: by what made them, not by their text."""
+        return type(self), (self.problems,), self.__dict__
 
 
 class RecipeError(LauncherError):

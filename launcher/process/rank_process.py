@@ -6,6 +6,7 @@ traceback; the other ranks leave with the same exit code.
 
 import multiprocessing
 import os
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -35,10 +36,17 @@ def run_as_rank(argv: Sequence[str]) -> int:
     code = _guarded(argv)
     heartbeat.beat(heartbeat.DONE)
     if code:
+        _deafen()
         write_exit_code(os.environ, code)
         _let_the_first_rank_speak()
         _leave_at_once(code)
     return code
+
+
+def _deafen() -> None:
+    """This process is leaving: a starter's signal to hurry must not become a traceback."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _leave_at_once(code: int) -> NoReturn:

@@ -1,13 +1,14 @@
 """A rank with a fault in it: `launcher/run.py`, except that something breaks at a chosen instant.
 
-LAUNCHER_TEST_FAULTS holds a JSON list of faults: {"kind", "step" (from 1), "rank", "phase"}; "times" bounds how
-often. Memory runs out for real: an allocation that no machine can serve fails in torch's own allocator.
+LAUNCHER_TEST_FAULTS holds a JSON list of faults: {"phase", "step" (from 1), "rank", "micro"}; "times" bounds
+how often. Memory runs out for real: an allocation that no machine can serve fails in torch's own allocator.
 """
 
 import json
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,14 +58,29 @@ def install(found: list[dict[str, Any]]) -> None:
 
     def in_forward(self: Any, *words: Any, **named: Any) -> Any:
         clock.micro += 1
+        _in_the_middle_of_backward(self, found, clock)
         _run("forward", found, clock) if self.training else _run("evaluation", found, clock)
         return forward(self, *words, **named)
 
     retry.accumulate = counted
     TrainModule.forward = in_forward  # type: ignore[method-assign]
-    for kind in _subclasses(Strategy):
-        _before(kind, "backward", lambda: _run("backward", found, clock))
-        _before(kind, "step", lambda: _run("optimizer", found, clock))
+    for kind in strategies(Strategy):
+        before(kind, "backward", lambda: _run("backward", found, clock))
+        before(kind, "step", lambda: _run("optimizer", found, clock))
+
+
+def _in_the_middle_of_backward(module: Any, found: list[dict[str, Any]], clock: Clock) -> None:
+    """Fail where the embedding gets its gradient: every other one has been handed over."""
+    for fault in found:
+        if fault["phase"] == "late backward" and due(fault, clock):
+            weight = module.model.get_input_embeddings().weight
+            handles: list[Any] = []
+            handles.append(weight.register_hook(partial(_fail_once, handles)))
+
+
+def _fail_once(handles: list[Any], gradient: Any) -> None:
+    handles.pop().remove()
+    exhaust()
 
 
 def _run(phase: str, found: list[dict[str, Any]], clock: Clock) -> None:
@@ -73,7 +89,8 @@ def _run(phase: str, found: list[dict[str, Any]], clock: Clock) -> None:
             exhaust()
 
 
-def _subclasses(kind: type) -> list[type]:
+def strategies(kind: type) -> list[type]:
+    """Every connected backend's class."""
     from launcher.backends import fsdp_torch, multi_gpu_torch, single_gpu_torch, zero3_torch, zero_torch
 
     assert fsdp_torch and multi_gpu_torch and single_gpu_torch and zero3_torch and zero_torch
@@ -85,7 +102,7 @@ def _subclasses_of(kind: type) -> list[type]:
     return [each for found in kind.__subclasses__() for each in (found, *_subclasses_of(found))]
 
 
-def _before(kind: type, name: str, act: Callable[[], None]) -> None:
+def before(kind: type, name: str, act: Callable[[], None]) -> None:
     """Put `act` in front of a method that this class defines itself."""
     own = kind.__dict__.get(name)
     if own is None or getattr(own, "__isabstractmethod__", False):
