@@ -6,7 +6,9 @@ from pathlib import Path
 
 from launcher.train.callbacks.callback import Callback
 from launcher.train.callbacks.save import Save
-from launcher.train.checkpoint_files import fault, newest_whole, place_of
+from launcher.train.checkpoint import continuity
+from launcher.train.checkpoint_checks import check_continuity
+from launcher.train.checkpoint_files import fault, newest_whole, place_of, read_manifest
 from launcher.train.folder import MODEL, SUMMARY, Claim, is_finished
 from launcher.train.job import Job
 from launcher.train.save_failure import Failure, last_save_failed
@@ -22,6 +24,9 @@ def is_ended(job: Job, place: Claim) -> bool:
     options = job.recipe.training
 
     def look() -> bool:
+        if place.checkpoint is not None:
+            then = read_manifest(place.checkpoint)["continues"]
+            check_continuity(then, continuity(job), place.checkpoint)
         return is_finished(place, total_steps=job.total_steps, patience=options.early_stopping_patience)
 
     ended = job.world.broadcast(job.world.agreed(lambda: look() if job.world.is_first else False))

@@ -5,14 +5,24 @@ from pathlib import Path
 
 import pytest
 
-from launcher.train.checkpoint import MANIFEST, _entry, fault, newest_whole, prune, steps_saved
+from launcher.train.checkpoint_files import (
+    MANIFEST,
+    clean,
+    entry,
+    fault,
+    newest_whole,
+    prune,
+    put_in_place,
+    set_aside,
+    steps_saved,
+)
 
 
 def checkpoint(folder: Path, step: int) -> Path:
     path = folder / f"checkpoint-{step}"
     path.mkdir(parents=True)
     (path / "state-0000-0000.safetensors").write_bytes(b"weights")
-    entries = {"state-0000-0000.safetensors": _entry(path / "state-0000-0000.safetensors")}
+    entries = {"state-0000-0000.safetensors": entry(path / "state-0000-0000.safetensors")}
     (path / MANIFEST).write_text(json.dumps({"format": 1, "step": step, "files": entries}))
     return path
 
@@ -67,3 +77,70 @@ def test_the_newest_and_the_best_are_never_removed(
         checkpoint(tmp_path, step)
     prune(tmp_path, limit=limit, keep=best)
     assert steps_saved(tmp_path) == left
+
+
+def spoil(path: Path) -> None:
+    (path / "state-0000-0000.safetensors").write_bytes(b"WEIGHTS")
+
+
+def test_the_last_one_that_verifies_is_never_removed(tmp_path: Path) -> None:
+    for step in (1, 2, 3):
+        checkpoint(tmp_path, step)
+    spoil(tmp_path / "checkpoint-3")
+    prune(tmp_path, limit=1, keep=None)
+    assert newest_whole(tmp_path)[0] == tmp_path / "checkpoint-2"
+
+
+def test_nothing_is_removed_where_nothing_verifies(tmp_path: Path) -> None:
+    for step in (1, 2, 3):
+        spoil(checkpoint(tmp_path, step))
+    prune(tmp_path, limit=1, keep=None)
+    assert steps_saved(tmp_path) == [1, 2, 3]
+
+
+def test_the_one_just_written_counts_as_newest_whatever_lies_behind_it(tmp_path: Path) -> None:
+    for step in (4, 6, 9):
+        checkpoint(tmp_path, step)
+    (tmp_path / "checkpoint-9" / MANIFEST).unlink()
+    prune(tmp_path, limit=1, keep=None, newest=6)
+    assert steps_saved(tmp_path) == [6, 9]
+
+
+def test_half_ones_before_the_newest_go_and_do_not_count(tmp_path: Path) -> None:
+    for step in (1, 2, 3, 4):
+        checkpoint(tmp_path, step)
+    (tmp_path / "checkpoint-3" / "state-0000-0000.safetensors").unlink()
+    prune(tmp_path, limit=2, keep=None)
+    assert steps_saved(tmp_path) == [2, 4]
+
+
+def test_what_a_killed_run_was_writing_or_removing_is_cleaned_away(tmp_path: Path) -> None:
+    checkpoint(tmp_path, 1)
+    for name in (".writing-checkpoint-2", ".deleting-checkpoint-1", ".writing-final"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "part").write_bytes(b"half")
+    assert clean(tmp_path) == [".deleting-checkpoint-1", ".writing-checkpoint-2", ".writing-final"]
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-1"]
+
+
+def test_a_folder_takes_the_place_of_another(tmp_path: Path) -> None:
+    old, new = checkpoint(tmp_path, 1), tmp_path / ".writing-checkpoint-1"
+    checkpoint(tmp_path / "elsewhere", 1).rename(new)
+    (new / "mark").touch()
+    put_in_place(new, old)
+    assert (old / "mark").exists() and fault(old) is None
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint-1", "elsewhere"]
+
+
+def test_checkpoints_of_a_way_that_was_left_are_not_picked_up(tmp_path: Path) -> None:
+    for step in (2, 4, 6):
+        checkpoint(tmp_path, step)
+    assert set_aside(tmp_path, 2) == ["superseded-checkpoint-4", "superseded-checkpoint-6"]
+    assert newest_whole(tmp_path)[0] == tmp_path / "checkpoint-2"
+
+
+def test_a_manifest_that_names_a_file_elsewhere_is_not_followed(tmp_path: Path) -> None:
+    path = checkpoint(tmp_path, 1)
+    (tmp_path / "other").write_bytes(b"weights")
+    (path / MANIFEST).write_text(json.dumps({"files": {"../other": entry(tmp_path / "other")}}))
+    assert "outside" in (fault(path) or "")
