@@ -101,8 +101,13 @@ def unfold(path: tuple[str, ...], value: Any, raw: Any, origin: Origin) -> Itera
 
 
 def read_extra(extra: Mapping[str, Any]) -> list[Leaf]:
-    """The leaves that the starter decided."""
+    """The leaves that the starter decided; text that it was given (`--gpus 2`) is read as in a recipe."""
     return [
-        Leaf(path=tuple(key.split(".")), value=value, raw=str(value), origin=STARTER)
+        Leaf(
+            path=tuple(key.split(".")),
+            value=read_scalar(value) if isinstance(value, str) else value,
+            raw=str(value),
+            origin=STARTER,
+        )
         for key, value in extra.items()
     ]

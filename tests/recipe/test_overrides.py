@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from launcher.errors import RecipeError
+from launcher.recipe.load import load_recipe
 from launcher.recipe.overrides import choose, read_extra, read_override, read_overrides
 
 
@@ -64,3 +65,10 @@ def test_what_the_starter_decided() -> None:
 def test_a_key_of_no_section_stays_as_typed(tmp_path: Path) -> None:
     (leaf,) = read_override("nothing.like.this=1")
     assert leaf.path == ("nothing", "like", "this")
+
+
+def test_a_number_of_cards_as_text_chooses_a_backend_for_them() -> None:
+    """What follows `--gpus` comes as text from some verbs: it is a number all the same."""
+    loaded = load_recipe("quickstart", extra={"hardware.gpus": "2"})
+    assert loaded.recipe.hardware.gpus == 2
+    assert loaded.recipe.backend.name == "multi_gpu"
