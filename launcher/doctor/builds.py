@@ -47,9 +47,7 @@ def _runs(capability: tuple[int, int], arch: str) -> bool:
 def wheel_for(capability: tuple[int, int]) -> Wheel:
     """The build that carries kernels for the card."""
     if capability >= (10, 0):
-        return Wheel(
-            cuda="cu128", torch="torch>=2.7", reason="kernels for it came with CUDA 12.8 and torch 2.7"
-        )
+        return Wheel(cuda="cu128", torch="torch>=2.7", reason="its kernels came with CUDA 12.8 and torch 2.7")
     if capability < (7, 5):
         return Wheel(cuda="cu126", torch="torch>=2.6", reason="only CUDA 12.6 builds still carry its kernels")
     return Wheel(cuda="cu126", torch="torch>=2.6", reason="any CUDA build from 11.8 on carries its kernels")

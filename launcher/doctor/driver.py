@@ -12,7 +12,7 @@ from launcher.units import MIB
 _TIMEOUT_S = 20
 _QUERY = ("--query-gpu=index,memory.total,compute_cap,driver_version,name", "--format=csv,noheader,nounits")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-_LINKS = re.compile(r"^(X|NV\d+|PIX|PXB|PHB|NODE|SYS|N/A|OK|NS|GNS|TNS)$")
+_LINK = re.compile(r"NV\d+|PIX|PXB|PHB|NODE|SYS")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,21 +94,15 @@ def read_cuda(head: str) -> str:
 
 
 def read_topology(text: str) -> dict[tuple[int, int], str]:
-    """Pair of cards to their link (`NV4`, `PIX`, `PHB`, `NODE`, `SYS`), each pair once."""
-    links: dict[tuple[int, int], str] = {}
-    for line in _COLOURS.sub("", text).splitlines():
-        head, *cells = re.split(r"\s*\t\s*|\s{2,}", line.strip())
-        found = re.fullmatch(r"GPU(\d+)", head)
-        if not found:
-            continue
-        row = int(found.group(1))
-        for column, cell in enumerate(each.strip() for each in cells):
-            if not _LINKS.match(cell):
-                break
-            if column > row:
-                links[row, column] = cell
-    return {pair: link for pair, link in links.items() if pair[1] < _num_cards(text)}
+    """Pair of cards to their link (`NV4`, `PIX`, `PHB`, `NODE`, `SYS`), each pair once.
 
-
-def _num_cards(text: str) -> int:
-    return len(re.findall(r"^\s*(?:\x1b\[[0-9;]*m)*GPU\d+\s", _COLOURS.sub("", text), re.MULTILINE))
+    Columns behind the cards are network adapters, and the affinity of cores.
+    """
+    rows = [re.split(r"\s*\t\s*|\s{2,}", line.strip()) for line in _COLOURS.sub("", text).splitlines()]
+    cards = {int(row[0][3:]): row[1:] for row in rows if re.fullmatch(r"GPU\d+", row[0]) and "X" in row[1:]}
+    return {
+        (first, second): links[second]
+        for first, links in cards.items()
+        for second in cards
+        if second > first and second < len(links) and _LINK.fullmatch(links[second])
+    }

@@ -65,8 +65,8 @@ def _note_answer(answers: dict[str, bool], name: str, url: str, timeout_s: float
 
 def answers_at(url: str, timeout_s: float) -> bool:
     """Whether an HTTP server answers there: a refusal (404, 403) is an answer, a failure (5xx) is none."""
-    request = urllib.request.Request(url, method="HEAD")
     try:
+        request = urllib.request.Request(url, method="HEAD")
         with urllib.request.urlopen(request, timeout=timeout_s):
             return True
     except urllib.error.HTTPError as error:
