@@ -62,5 +62,5 @@ def _note(error: Exception, made: Input, counts: Counts) -> None:
     last = frames[-1] if frames else traceback.extract_tb(error.__traceback__)[-1]
     where = f"{type(error).__name__} at {Path(last.filename).name}:{last.lineno} ({last.name})"
     counts.by_place[where] += 1
-    shown = repr(made.words or made.data)[:1500]
+    shown = f"{made.options or ''} {(made.words or made.data)!r}"[:1500]
     counts.faults.setdefault(where, f"{where}: {str(error)[:300]}\n    {made.name} {shown}")

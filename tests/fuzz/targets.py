@@ -1,10 +1,8 @@
 """What is fuzzed: how an input is made, how it is handed over, and whether it still parses."""
 
-import csv
-import io
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -14,20 +12,18 @@ from ruamel.yaml import YAML
 
 from launcher.backends.accelerate_file import read_file
 from launcher.backends.lint import read_ds_file
-from launcher.data.format import endings
-from launcher.data.options import DataOptions
-from launcher.data.split import read_splits
-from launcher.errors import LauncherError
 from launcher.facts import RunArguments, Starter
 from launcher.plan.started import resolve_started
 from launcher.process.config_files import find_config
 from launcher.recipe.check import data_problems
 from launcher.recipe.dump import to_yaml
+from launcher.recipe.importing.importer import import_file
+from launcher.recipe.importing.text import recipe_text, report
 from launcher.recipe.load import load_recipe
+from tests.fuzz.data_inputs import parses, read_as_both_tasks, rows
 from tests.fuzz.mutations import Seeds, as_yaml, mutated_bytes, mutated_tree, odd_values, places
 
 ROOT = Path(__file__).resolve().parents[2]
-TASKS = ("classification", "causal_lm")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +34,7 @@ class Input:
     data: bytes
     is_mutation: bool
     words: tuple[str, ...] = ()
+    options: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,90 +144,49 @@ def _override(given: Input, folder: Path) -> None:
     load_recipe("quickstart", given.words)
 
 
-@cache
-def _data_seeds() -> tuple[tuple[str, bytes], ...]:
-    """Short beginnings of shipped data, whole rows of them."""
-    names = ("recipes/data/**/*.*", "tests/data/samples/**/*.*", "launcher/hardware/gpus.csv")
-    found = [path for name in names for path in sorted(ROOT.glob(name)) if path.suffix in _ENDINGS]
-    return tuple((path.suffix, _head(path)) for path in found)
-
-
-_ROLES = (
-    *("role", "content", "from", "value", "label", "text", "instruction", "input", "output", "messages"),
-    *("conversations", "labels", "text_pair", "prompt", "completion", "system"),
-)
-_ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".txt")
-
-
-def _head(path: Path) -> bytes:
-    data = path.read_bytes()
-    if path.suffix == ".json":
-        rows = json.loads(data)
-        return json.dumps(rows[:6], ensure_ascii=False, indent=1).encode() if isinstance(rows, list) else data
-    lines = data.splitlines(keepends=True)[:12]
-    return b"".join(lines if path.suffix != ".txt" else [line[:300] for line in lines])
-
-
-@st.composite
-def _data(draw: st.DrawFn) -> Input:
-    suffix, seed = draw(st.sampled_from(_data_seeds()))
-    name = f"rows{suffix}" if draw(st.integers(0, 9)) else f"rows{draw(st.sampled_from(_all_endings()))}"
-    kind = draw(st.sampled_from(("cells", "cells", "cells", "bytes", "bytes", "strange")))
-    if kind == "strange":
-        return Input(name=name, data=draw(st.binary(max_size=120)), is_mutation=False)
-    data = draw(_cells(suffix, seed)) if kind == "cells" else draw(mutated_bytes((seed,)))
-    return Input(name=name, data=data, is_mutation=True, words=(draw(st.sampled_from(TASKS)),))
-
-
-def _all_endings() -> tuple[str, ...]:
-    return tuple(ending for ending in endings() if "parquet" not in ending)
-
-
-@st.composite
-def _cells(draw: st.DrawFn, suffix: str, seed: bytes) -> bytes:
-    """The same rows with other values in some cells, written as such a file is written."""
-    if suffix == ".json":
-        tree = draw(mutated_tree(Seeds((json.loads(seed),), _ROLES)))
-        return json.dumps(tree, ensure_ascii=draw(st.booleans())).encode("utf-8", "replace")
-    if suffix == ".jsonl":
-        rows = tuple([json.loads(line) for line in seed.splitlines() if line.strip()])
-        tree = draw(mutated_tree(Seeds((list(rows),), _ROLES)))
-        rows = tree if isinstance(tree, list) else [tree]
-        return b"\n".join(json.dumps(row).encode("utf-8", "replace") for row in rows)
-    if suffix == ".txt":
-        lines = list(seed.split(b"\n"))
-        lines[draw(st.integers(0, len(lines) - 1))] = draw(st.text(max_size=30)).encode("utf-8", "replace")
-        return b"\n".join(lines)
-    return draw(_table(suffix, seed))
-
-
-@st.composite
-def _table(draw: st.DrawFn, suffix: str, seed: bytes) -> bytes:
-    delimiter = "\t" if suffix == ".tsv" else ","
-    rows = list(csv.reader(io.StringIO(seed.decode("utf-8-sig", "replace")), delimiter=delimiter))
-    for _ in range(draw(st.integers(1, 4))):
-        row = draw(st.sampled_from([row for row in rows if row] or [[""]]))
-        value = draw(st.one_of(odd_values, st.sampled_from(("0", "1", "-1", "NA", "nan", "1.5", "a;b"))))
-        row[draw(st.integers(0, len(row) - 1))] = str(value)
-    out = io.StringIO()
-    csv.writer(out, delimiter=delimiter).writerows(rows)
-    return out.getvalue().encode("utf-8", "replace")
+def _data() -> st.SearchStrategy[Input]:
+    return rows().map(
+        lambda each: Input(name=each.name, data=each.data, is_mutation=each.is_mutation, options=each.options)
+    )
 
 
 def _read(given: Input, folder: Path) -> None:
-    """As a recipe would: one file, both tasks' layouts tried by themselves, the rest left to defaults."""
-    path = _written(given, folder)
-    options = DataOptions.model_validate(
-        {"train_file": str(path), "eval_fraction": 0.3, "empty_text": "drop"}
-    )
-    refused: list[LauncherError] = []
-    for task in TASKS:
-        try:
-            read_splits(options, path, None, task, 1)
-        except LauncherError as error:
-            refused.append(error)
-    if len(refused) == len(TASKS):
-        raise refused[0]
+    read_as_both_tasks(_written(given, folder), given.options)
+
+
+_SAMPLES = "tests/recipe/importing/samples/**/*"
+
+
+def _foreign() -> st.SearchStrategy[Input]:
+    """Other tools' files, as YAML and JSON, Python and shell."""
+    of_yaml = _files(_trees(f"{_SAMPLES}.y*ml"), _texts(f"{_SAMPLES}.y*ml"), "other.yaml")
+    of_json = _files(_trees(f"{_SAMPLES}.json"), _texts(f"{_SAMPLES}.json"), "other.json")
+    of_text = [
+        mutated_bytes(_texts(f"{_SAMPLES}{ending}")).map(
+            partial(_as_input, name=f"other{ending}", is_mutation=True)
+        )
+        for ending in (".py", ".sh")
+    ]
+    every = [*[of_yaml] * 5, *[of_json] * 3, *of_text]
+    return st.integers(0, len(every) - 1).flatmap(lambda kind: every[kind])
+
+
+def _as_input(data: bytes, *, name: str, is_mutation: bool) -> Input:
+    return Input(name=name, data=data, is_mutation=is_mutation)
+
+
+def _import(given: Input, folder: Path) -> None:
+    found = import_file(_written(given, folder))
+    report(found)
+    again = folder / "imported.yaml"
+    again.write_text(recipe_text(found), encoding="utf-8")
+    load_recipe(str(again))
+
+
+def _foreign_parses(given: Input) -> bool:
+    if given.name.endswith(".json"):
+        return _json_parses(given)
+    return given.name.endswith("yaml") and _yaml_parses(given)
 
 
 def _yaml_parses(given: Input) -> bool:
@@ -247,23 +203,11 @@ def _json_parses(given: Input) -> bool:
         return False
 
 
-def _data_parses(given: Input) -> bool:
-    """By the standard library's readers: rows that are not empty."""
-    try:
-        text = given.data.decode("utf-8-sig")
-        if given.name.endswith((".json",)):
-            return bool(json.loads(text))
-        if given.name.endswith((".jsonl", ".ndjson")):
-            return bool([json.loads(line) for line in text.split("\n") if line.strip()])
-        return bool(list(csv.reader(io.StringIO(text, newline="")))) if "csv" in given.name else bool(text)
-    except (ValueError, RecursionError, csv.Error):
-        return False
-
-
 TARGETS = (
     Target(name="recipe", inputs=_recipes, call=_load, parses=_yaml_parses),
     Target(name="deepspeed_json", inputs=_ds, call=_lint_ds, parses=_json_parses),
     Target(name="accelerate_yaml", inputs=_accelerate, call=_lint_accelerate, parses=_yaml_parses),
     Target(name="overrides", inputs=_overrides, call=_override, parses=lambda given: True),
-    Target(name="data", inputs=_data, call=_read, parses=_data_parses),
+    Target(name="data", inputs=_data, call=_read, parses=lambda given: parses(given.name, given.data)),
+    Target(name="import", inputs=_foreign, call=_import, parses=_foreign_parses),
 )
