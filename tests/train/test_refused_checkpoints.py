@@ -1,4 +1,4 @@
-"""Checkpoints that lack something, or hold something else: refused with what is missing, never half loaded."""
+"""Checkpoints that lack something or hold something else: refused with what is missing, never half loaded."""
 
 import json
 from collections.abc import Callable
