@@ -17,7 +17,7 @@ from pathlib import Path
 FOLDER_VARIABLE = "LAUNCHER_HEARTBEAT"  # set by `launcher run`: where its ranks leave their records
 TIMEOUT_VARIABLE = "LAUNCHER_HANG_TIMEOUT_S"
 TIMEOUT_S = 1800.0
-DONE = "done"
+STARTING, DONE = "starting", "done"
 _RECORD = struct.Struct("<qqdd32s")  # pid, step (-1: none yet), since, silent until, phase
 _PREFIX = "rank-"
 
@@ -79,7 +79,7 @@ def start(rank: int, environ: Mapping[str, str]) -> Record:
     named = bool(folder) and Path(folder).is_dir()
     descriptor = _named(Path(folder) / f"{_PREFIX}{rank}") if named else _nameless()
     _mine[:] = [Record(descriptor)]
-    beat("starting")
+    beat(STARTING)
     return _mine[0]
 
 

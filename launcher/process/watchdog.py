@@ -20,6 +20,7 @@ from pathlib import Path
 from launcher import heartbeat
 
 POLL_S = 0.2
+START_S = 600.0  # imports, and operators that are built first
 EXIT_RESUMABLE = 75
 RECORD_DESCRIPTOR = 3
 
@@ -76,7 +77,8 @@ def _patience_s() -> float:
 def _hang(rank: Watched) -> str:
     """What to say of a rank that stands still for too long; empty for one that moves."""
     beat = heartbeat.read(RECORD_DESCRIPTOR)
-    if beat is None or (stood_s := time.monotonic() - beat.since_s) < rank.hang_s:
+    least_s = START_S if beat is None or beat.phase == heartbeat.STARTING else 0.0
+    if beat is None or (stood_s := time.monotonic() - beat.since_s) < max(rank.hang_s, least_s):
         return ""
     return (
         f"rank {rank.rank} has stood in {beat.place()} for {stood_s:.0f} s: it is ended. "
