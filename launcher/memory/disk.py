@@ -11,8 +11,8 @@ def disk(setting: Setting, training: TrainingOptions) -> tuple[Term, ...]:
 
     A checkpoint holds an fp32 weight and two moments of every trained parameter, in a form that any backend
     and any number of ranks reads: its size does not depend on them. One more than is kept: the newest is
-    whole before the oldest goes; and the best one, which may be older than all of them. The final model is the trained weights in fp32 (`train/setup.py` refuses
-    on the same figures).
+    whole before the oldest goes; and the best one, which may be older than all of them. The final model is
+    the trained weights in fp32 (`train/setup.py` refuses on the same figures).
     """
     sizes = sizes_of(setting)
     saves = training.save_steps is not None or training.load_best_model_at_end

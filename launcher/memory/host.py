@@ -49,6 +49,8 @@ def _training(setting: Setting, sizes: Sizes) -> list[Term]:
         terms.append(_term("offloaded weights", held, "P x dtype, pinned, all ranks"))
     if on_disk:
         terms.append(_term("disk buffers", setting.num_ranks * (1 << 30), "ranks x 1 GiB, pinned"))
+    if setting.checkpoint_copy:
+        terms.append(_term("checkpoint copy", 12 * sizes.trained, "12 p, pinned on a card, all ranks"))
     if setting.num_workers:
         count = setting.num_ranks * setting.num_workers
         terms.append(_term("loading workers", count * WORKER_BYTES, "ranks x workers x 150 MiB"))

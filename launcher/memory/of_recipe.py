@@ -66,6 +66,7 @@ def setting_of(
         attention=_attention(recipe.model.attn_implementation, shape),
         loss="chunked" if chunk else "plain",
         loss_chunk_tokens=max(1, chunk // (4 * shape.vocab_size)) if chunk else 0,
+        checkpoint_copy=training.async_save is True and training.save_steps is not None,
         backend=backend,
         sharding_kind=_kind(backend),
         sharding=BACKENDS.get(backend).sharding,

@@ -45,6 +45,8 @@ class Setting:
     `trained_params`: elements of the model itself that train where a part of it is frozen; `graph_blocks`:
     blocks from the lowest one that trains upwards: those below keep nothing for a backward pass.
 
+    `checkpoint_copy`: host memory holds what a checkpoint is written from while training goes on.
+
     What differs between harnesses; the defaults are this launcher's own step: `evaluates`: there is an
     evaluation; `loads_whole`: FSDP2 divides a model that is on the card already; `save_gathers`: a save
     materialises the whole state on the card; `output_held`: the caller keeps the model's output alive
@@ -76,6 +78,7 @@ class Setting:
     attention: Attention = "sdpa"
     loss: LossKind = "plain"
     loss_chunk_tokens: int = 0
+    checkpoint_copy: bool = False
     backend: str = "single_gpu"
     sharding_kind: Literal["none", "fsdp1", "fsdp2", "zero1", "zero2", "zero3"] = "none"
     sharding: ShardingFacts = field(

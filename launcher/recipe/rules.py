@@ -121,6 +121,18 @@ def best_model_can_be_chosen(given: Given) -> Iterator[Problem]:
         )
 
 
+def early_stop_can_be_told(given: Given) -> Iterator[Problem]:
+    """A run that ends when evaluation gets no better has to evaluate on the way."""
+    training = given.recipe.training
+    if training.early_stopping_patience is not None and (training.eval_steps is None or not given.evaluates):
+        yield given.problem(
+            "training.early_stopping_patience",
+            "the run is not evaluated on the way: nothing tells when to stop",
+            "rows to evaluate on, and an interval",
+            "eval_steps: epoch, and eval_file: FILE or eval_fraction: 0.1",
+        )
+
+
 def metric_belongs_to_the_task(given: Given) -> Iterator[Problem]:
     """A classifier has accuracy and F1, a language model perplexity; both have loss."""
     metric, known = given.recipe.training.metric_for_best_model, metrics_of(given.recipe)
@@ -461,6 +473,7 @@ def _no_effect(given: Given, key: str, why: str) -> str:
 PROBLEMS: tuple[Rule, ...] = (
     one_evaluation_source,
     best_model_can_be_chosen,
+    early_stop_can_be_told,
     metric_belongs_to_the_task,
     scaling_has_a_reference,
     warmup_is_whole_steps,

@@ -46,3 +46,15 @@ def test_offloaded_states_and_workers_are_lines_of_their_own() -> None:
     assert found["offloaded states"] == 12 * MODEL.num_params
     assert found["offloaded weights"] == 4 * MODEL.num_params
     assert "loading workers" in found
+
+
+def test_a_checkpoint_written_in_the_background_is_copied_once() -> None:
+    plain, copied = (
+        {
+            term.name: term.num_bytes
+            for term in host_memory(replace(sharded(full(MODEL), num_ranks=8), **change))
+        }
+        for change in ({"shape": MODEL, "num_workers": 400}, {"num_workers": 400, "checkpoint_copy": True})
+    )
+    assert copied.keys() - plain.keys() == {"checkpoint copy"}
+    assert copied["checkpoint copy"] == 12 * MODEL.num_params

@@ -28,6 +28,7 @@ CHAT = "task=causal_lm"
             "training.load_best_model_at_end",
             "metric_for_best_model, eval_steps",
         ),
+        ([EVAL, "early_stopping_patience=3"], "training.early_stopping_patience", "not evaluated on the way"),
         (
             [EVAL, "metric_for_best_model=bleu"],
             "training.metric_for_best_model",
