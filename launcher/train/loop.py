@@ -6,6 +6,7 @@ from contextlib import closing
 
 import torch
 
+from launcher import heartbeat
 from launcher.data.batches_torch import Window, windows
 from launcher.train.callbacks.callback import Callback
 from launcher.train.job import Job
@@ -20,6 +21,7 @@ def train(job: Job, callbacks: Sequence[Callback], retry: Retry) -> None:
     with closing(_windows(job)) as stream:
         for window in stream:
             loop.run(window)
+            heartbeat.beat("waiting for data")
             if job.stop.is_agreed(job.world):
                 break
     loop.settle()
@@ -55,6 +57,7 @@ class _Loop:
     def run(self, window: Window) -> None:
         """One global step. The previous step is settled after this one's work has been handed over."""
         job, step = self.job, window.step + 1
+        heartbeat.beat("handing over", step)
         with job.measure.phase("forward and backward"):
             share = self.retry.run(window)
         self.settle()

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from launcher.backends.options import BACKENDS
+from launcher import heartbeat
 from launcher.data.batches_torch import Batch, eval_batches
 from launcher.data.tokens import TokenStore
 from launcher.errors import Problem, TrainError
@@ -126,6 +127,7 @@ def run_rows(
     module.eval()
     with torch.no_grad():
         for ids, batch in eval_batches(store, size, rank, num_ranks, pad_token_id):
+            heartbeat.again()
             parts = [forward(batch)] if in_step else in_pieces(batch, forward, device)
             total += sum(loss for loss, _ in parts)
             rows.append(ids)
