@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from launcher.backends.options import BACKENDS
 from launcher import heartbeat
+from launcher.backends.options import BACKENDS
 from launcher.data.batches_torch import Batch, eval_batches
 from launcher.data.tokens import TokenStore
 from launcher.errors import Problem, TrainError
