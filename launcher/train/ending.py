@@ -4,6 +4,8 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
+from launcher.errors import Interrupted
+from launcher.plan.write import write_file
 from launcher.train.callbacks.callback import Callback
 from launcher.train.callbacks.save import Save
 from launcher.train.checkpoint import continuity
@@ -11,7 +13,7 @@ from launcher.train.checkpoint_checks import check_continuity
 from launcher.train.checkpoint_files import fault, newest_whole, place_of, read_manifest
 from launcher.train.folder import MODEL, SUMMARY, Claim, is_finished
 from launcher.train.job import Job
-from launcher.train.save_failure import Failure, last_save_failed
+from launcher.train.save_failure import Failure, failure_of, last_save_failed
 
 
 def saving(callbacks: Iterable[Callback]) -> Save:
@@ -77,6 +79,23 @@ def tell_of_last_save(job: Job, failure: Failure | None) -> None:
     if failure is not None:
         kept, _ = newest_whole(job.folder)
         raise last_save_failed(failure, kept=kept, exported=job.folder / MODEL)
+
+
+def let_save_end(callbacks: Iterable[Callback], error: Exception, timeout_s: float = 60.0) -> None:
+    """While another error ends the run: give a save under way the time to become whole; not if in a hurry."""
+    saver = saving(callbacks).saver
+    if saver is not None and saver.thread is not None and not isinstance(error, Interrupted):
+        saver.thread.join(timeout_s)
+
+
+def mark_finished(folder: Path, summary: str) -> None:
+    """Write the summary, which says that model and run are whole. Raises SaveFailed."""
+    try:
+        write_file(folder / SUMMARY, summary)
+    except OSError as error:
+        kept, _ = newest_whole(folder)
+        failed = failure_of(error, name=SUMMARY, folder=folder, needed_bytes=len(summary), rank=0)
+        raise last_save_failed(failed, kept=kept, exported=None) from None
 
 
 def reopen(folder: Path) -> None:

@@ -33,6 +33,8 @@ from launcher.train.ending import (
     best_checkpoint,
     exported_shapes,
     is_ended,
+    let_save_end,
+    mark_finished,
     reopen,
     saving,
     stop_if_asked,
@@ -40,7 +42,7 @@ from launcher.train.ending import (
 )
 from launcher.train.final_model import write_model
 from launcher.train.first_forward import PrecisionProbe
-from launcher.train.folder import SUMMARY, Claim, claim
+from launcher.train.folder import Claim, claim
 from launcher.train.freeze import rebuild, segments
 from launcher.train.job import Job
 from launcher.train.loop import train
@@ -209,6 +211,9 @@ def _train(job: Job, checkpoint: Path | None, machine: Machine, recipe_name: str
         stop_if_asked(job, save)
         _finish(job, callbacks, time.perf_counter() - started, machine, recipe_name)
         tell_of_last_save(job, failure)
+    except Exception as error:
+        let_save_end(callbacks, error)
+        raise
     finally:
         job.metrics.close()
         job.strategy.close()
@@ -241,7 +246,6 @@ def _finish(job: Job, callbacks: list[Any], seconds: float, machine: Machine, re
     elif not evaluate.last and job.eval_store is not None:  # continued after its last step
         evaluate.again(job)
     _export(job)
-    job.world.barrier()
     if job.world.is_first:
         found = summary(
             job,
@@ -251,7 +255,7 @@ def _finish(job: Job, callbacks: list[Any], seconds: float, machine: Machine, re
             seconds=seconds,
             measured=job.measure.result(),
         )
-        write_file(job.folder / SUMMARY, json_text(found))
+    job.world.agreed(lambda: mark_finished(job.folder, json_text(found)) if job.world.is_first else None)
     job.say(
         f"trained {job.progress.step} steps in {format_seconds(seconds)}; model in {job.folder / 'final'}"
     )
