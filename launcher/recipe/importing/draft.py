@@ -7,6 +7,7 @@ from typing import Any
 from launcher.recipe.importing.dialect import Dialect
 from launcher.recipe.importing.source import Source
 from launcher.recipe.importing.table import Nothing, Row, Several
+from launcher.redact import redacted_data
 from launcher.registry import nearest
 
 MISSING = object()
@@ -51,8 +52,8 @@ class Draft:
     typed: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        """Lay the file's blocks flat."""
-        self.given = dict(flat(self.source.values, self.dialect.blocks))
+        """Lay the file's blocks flat, tokens and passwords taken out: nothing of them is shown or written."""
+        self.given = dict(flat(redacted_data(self.source.values), self.dialect.blocks))
 
     def find(self, names: str) -> tuple[str, Any]:
         """The first of the spellings that the file has, and its value; MISSING where it has none."""
@@ -149,7 +150,7 @@ class Draft:
     def account(self) -> None:
         """Keys that were taken for what they say with others are told too."""
         told = self.told()
-        for key, value in flat(self.source.values, self.dialect.blocks):
+        for key, value in flat(redacted_data(self.source.values), self.dialect.blocks):
             if any(each == key or each.startswith(f"{key}.") for each in told):
                 continue
             if value in (None, "none", {}, [], ""):

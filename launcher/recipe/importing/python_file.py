@@ -4,6 +4,7 @@ The file is parsed, never run: only values that are written out are read.
 """
 
 import ast
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from launcher.errors import BadValue, Problem
 from launcher.recipe.provenance import shown
 
+_PRINTED = re.compile(r"TrainingArguments\(\n(.*)\n\)", re.DOTALL)
 _CALLS = ("TrainingArguments", "SFTConfig", "LoraConfig", "BitsAndBytesConfig")
 _DICTS = ("training_args", "training_arguments", "train_args", "args", "arguments")
 
@@ -36,6 +38,8 @@ class Computed:
 
 def read_calls(path: Path, text: str) -> Calls:
     """The arguments in the file. Raises BadValue where there are none, or where it is no Python."""
+    if printed := _PRINTED.fullmatch(text.strip()):
+        return Calls(values=_printed(printed.group(1)), notes=("read from arguments as they are printed",))
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -59,6 +63,19 @@ def read_calls(path: Path, text: str) -> Calls:
     if not values:
         raise _refuse(shown(path), f"no call of {', '.join(_CALLS)} with keyword arguments is in the file")
     return Calls(values=values, notes=(f"read from {', '.join(found)}; the file was not run",))
+
+
+def _printed(text: str) -> dict[str, Any]:
+    """`name=value,` lines as TrainingArguments prints itself: text without quotes, enumerations by name."""
+    pairs = [line.rstrip().rstrip(",").partition("=") for line in text.splitlines() if "=" in line]
+    return {name.strip(): _printed_value(value) for name, _, value in pairs}
+
+
+def _printed_value(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return re.sub(r"^[A-Z]\w+\.([A-Z_]+)$", lambda match: match.group(1).lower(), text)
 
 
 def _refuse(where: str, what: str) -> BadValue:

@@ -126,7 +126,7 @@ def read_words(words: list[str], variables: dict[str, str] | None = None) -> Com
         _read_starter(command, rest)
         command.options = options_of(rest)
     if command.num_processes is None:
-        command.num_processes = _from_environment(environ)
+        command.num_processes = _from_environment(environ, command.starter)
     return command
 
 
@@ -169,10 +169,13 @@ def _starter_option(command: Command, starter: str, word: str, rest: list[str]) 
         command.num_processes = len([each for each in value.partition(":")[2].split(",") if each])
 
 
-def _from_environment(environ: dict[str, str]) -> int | None:
-    """Processes by NPROC_PER_NODE; several visible cards say how many may be used, not how many are."""
+def _from_environment(environ: dict[str, str], starter: str) -> int | None:
+    """Processes by NPROC_PER_NODE, or by one visible card; llamafactory-cli takes all that are visible."""
     count = environ.get("NPROC_PER_NODE", "")
-    return int(count) if count.isdigit() and int(count) > 0 else None
+    if count.isdigit() and int(count) > 0:
+        return int(count)
+    cards = [each for each in environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if each.strip()]
+    return len(cards) if len(cards) == 1 or (cards and starter == "llamafactory-cli") else None
 
 
 def options_of(words: list[str]) -> dict[str, Any]:

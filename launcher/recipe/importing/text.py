@@ -6,7 +6,7 @@ from typing import Any
 from launcher.recipe.dump import written
 from launcher.recipe.importing.fit import TO_SAY
 from launcher.recipe.importing.importer import Imported
-from launcher.recipe.keys import known, sections
+from launcher.recipe.keys import PIECES, fields_of, known, sections
 from launcher.recipe.provenance import as_typed
 
 _SAY = {
@@ -19,7 +19,8 @@ _SAY = {
 def recipe_text(imported: Imported) -> str:
     """The recipe: only what the file said, in the schema's order, what is still to be said marked."""
     lines = [f"# imported from {imported.source} ({imported.dialect.title})"]
-    values = {key: imported.values[key] for key in _ordered(imported.values)}
+    told = _without_defaults(imported.values)
+    values = {key: told[key] for key in _ordered(told)}
     if "summary" not in values:
         lines.append(f"summary: {written(_summary(imported))}")
     section = ""
@@ -32,6 +33,37 @@ def recipe_text(imported: Imported) -> str:
         lines.append(f"{'  ' if leaf else ''}{leaf or name}: {written(value)}{mark}")
     lines += [*_left(imported)]
     return "\n".join(lines) + "\n"
+
+
+# Written also where they are as here by default: what a person turns first.
+_ALWAYS = (
+    "global_batch_size",
+    "per_device_train_batch_size",
+    "learning_rate",
+    "num_train_epochs",
+    "max_length",
+)
+
+
+def _without_defaults(values: dict[str, Any]) -> dict[str, Any]:
+    """Without what would be so anyway, and is no first thing to turn."""
+    return {
+        key: value
+        for key, value in values.items()
+        if key.endswith(_ALWAYS) or key in TO_SAY or not _is_default(key, value, values)
+    }
+
+
+def _is_default(key: str, value: Any, values: dict[str, Any]) -> bool:
+    section, _, leaf = key.partition(".")
+    if section in PIECES:
+        choice = PIECES[section][0]
+        info = fields_of(section, values.get(f"{section}.{choice}")).get(leaf) if leaf != choice else None
+    else:
+        info = known().get((section, leaf) if leaf else (section,))
+    if info is None or info.is_required():
+        return False
+    return bool((tuple(value) if isinstance(value, list) else value) == info.default)
 
 
 def _summary(imported: Imported) -> str:

@@ -258,3 +258,74 @@ def test_what_we_write_for_the_trainer_comes_back(tmp_path: Path) -> None:
     for key in ("global_batch_size", "learning_rate", "weight_decay", "warmup", "num_train_epochs", "seed"):
         assert found.values.get(f"training.{key}") == getattr(ours, key), key
     assert found.left == ()
+
+
+def test_arguments_as_they_are_printed_are_read(tmp_path: Path) -> None:
+    lines = ("TrainingArguments(", "eval_strategy=IntervalStrategy.EPOCH,", "learning_rate=0.0001,",
+             "output_dir=out/x y,", "report_to=['tensorboard'],", ")")  # fmt: skip
+    found = imported(tmp_path, "\n".join(lines), "printed.txt")
+    assert found.values["training.eval_steps"] == "1 epochs"
+    assert found.values["training.learning_rate"] == 1e-4
+    assert found.values["output_dir"] == "out/x y"
+
+
+def test_no_token_is_shown_or_written(tmp_path: Path) -> None:
+    text = (
+        '{"adam_beta1": 0.8, "hub_token": "hf_abcdefghijklmnopqrstuvwx", "wandb_api_key": "0123456789abcdef"}'
+    )
+    found = imported(tmp_path, text, "args.json")
+    said = recipe_text(found) + report(found)
+    assert "hub_token" in said
+    assert "hf_abcdef" not in said
+    assert "0123456789" not in said
+
+
+def test_what_is_so_anyway_is_told_and_not_written(tmp_path: Path) -> None:
+    found = imported(tmp_path, '{"adam_beta1": 0.9, "adam_beta2": 0.95, "num_train_epochs": 3}', "args.json")
+    assert "training.adam_beta1: 0.9" in report(found)
+    text = recipe_text(found)
+    assert "adam_beta1" not in text
+    assert "adam_beta2: 0.95" in text
+    assert "num_train_epochs: 3" in text
+
+
+def test_b015_wrap_classes_are_carried_over_as_a_list(tmp_path: Path) -> None:
+    text = (
+        "distributed_type: FSDP\nnum_processes: 2\n"
+        "fsdp_config: {fsdp_transformer_layer_cls_to_wrap: 'LlamaDecoderLayer, CLIPEncoderLayer'}\n"
+    )
+    found = imported(tmp_path, text)
+    assert found.values["backend.wrap_classes"] == ["LlamaDecoderLayer", "CLIPEncoderLayer"]
+
+
+def test_b016_fsdp_of_the_first_version_becomes_the_second_and_is_told(tmp_path: Path) -> None:
+    block = "fsdp_config: {fsdp_version: 1, fsdp_use_orig_params: false}"
+    text = f"distributed_type: FSDP\nnum_processes: 2\n{block}\n"
+    found = imported(tmp_path, text)
+    assert found.values["backend.name"] == "fsdp2"
+    assert any("keeps whole gradients" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("command", "processes"),
+    [
+        ("torchrun --nproc-per-node 4 t.py", 4),
+        ("python -m torch.distributed.run --nproc_per_node=2 t.py", 2),
+        ("deepspeed --num_gpus 8 t.py", 8),
+        ("deepspeed --include localhost:0,3 t.py", 2),
+        ("accelerate launch --num_processes 3 t.py", 3),
+        ("CUDA_VISIBLE_DEVICES=1 python t.py", 1),
+        ("FORCE_TORCHRUN=1 NPROC_PER_NODE=6 llamafactory-cli train", 6),
+        ("CUDA_VISIBLE_DEVICES=0,1 llamafactory-cli train", 2),
+        ("nohup python t.py", None),
+        ("CUDA_VISIBLE_DEVICES=0,1 python t.py", None),
+    ],
+)
+def test_the_number_of_processes_is_read_off_the_command(
+    command: str, processes: int | None, tmp_path: Path
+) -> None:
+    words = "--per_device_train_batch_size 5 --learning_rate 1e-5 2>&1 | tee log"
+    text = f"#!/bin/bash\nset -e\n{command} {words}\n"
+    found = imported(tmp_path, text, "go.sh")
+    assert found.values["training.global_batch_size"] == 5 * (processes or 1)
+    assert any("--gpus N" in note for note in found.notes) == (processes is None)

@@ -31,7 +31,7 @@ ODD: tuple[Any, ...] = (
         [{"path": "x.json"}],
     ),
 )
-NUM_FILES = 60
+NUM_FILES = 40
 
 
 def nested(values: dict[str, Any], dialect: Dialect) -> dict[str, Any]:
