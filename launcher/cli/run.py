@@ -37,6 +37,7 @@ from launcher.process.restarts import USAGE as WATCH_USAGE
 from launcher.process.restarts import read_hang_timeout, read_restarts, supervise_again
 from launcher.recipe.batch import solve
 from launcher.recipe.load import LoadedRecipe, load_recipe
+from launcher.redact import redact
 
 SUMMARY = "start a recipe on its backend, and watch it to its end"
 USAGE = f"""usage: launcher run RECIPE [--backend NAME | --ds FILE | --config_file FILE] [--gpus N]
@@ -219,7 +220,7 @@ def _fits(starter: str, num_processes: int, config_file: str | None) -> None:
 
 def _start(command: Command, words: list[str], around: AroundRun, restarts: int) -> int:
     typed = command.typed()
-    print(typed, file=sys.stderr, flush=True)
+    print(redact(typed), file=sys.stderr, flush=True)
     environ = {**os.environ, COMMAND_VARIABLE: f"{shlex.join(['launcher', 'run', *words])}\n{typed}"}
     put_bin_first(environ)
     outcome = supervise_again(command, environ, folder=around.folder, most=restarts, say=_say)

@@ -11,6 +11,7 @@ from typing import Any
 
 from launcher.errors import Problem, ResumeMismatch
 from launcher.recipe.load import LoadedRecipe
+from launcher.redact import redact
 
 NAME = "resume.json"
 
@@ -20,7 +21,7 @@ def write_resume(folder: Path, *, reason: str, changes: Mapping[str, Any], typed
     path = folder / NAME
     text = json.dumps({"reason": reason, "changes": dict(changes), "type": typed}, indent=2)
     temporary = path.with_name(f".{NAME}.tmp")
-    temporary.write_text(text + "\n", encoding="utf-8")
+    temporary.write_text(redact(text) + "\n", encoding="utf-8")
     temporary.replace(path)
     return path
 

@@ -41,7 +41,7 @@ SYMPTOMS = (
     Symptom(
         pattern=re.compile(
             r"Watchdog caught collective operation timeout|[Tt]imed out waiting \d+ms for (recv|send)"
-            r"|Wait timeout|monitoredBarrier|Timed out after \d+ ?ms|waitForInput"
+            r"|waiting for clients|Wait timeout|monitoredBarrier|Timed out after \d+ ?ms|waitForInput"
             r"|TCPStore.*(timed out|timeout)",
         ),
         what="the ranks waited for one another until their time-out",

@@ -1,4 +1,7 @@
-"""Runs that are lost, hung or left alone: real ranks under `launcher run`, torchrun, a closed terminal."""
+"""Runs that are lost, hung or left alone: real ranks under `launcher run`, torchrun, a closed terminal.
+
+All of them, minutes: `python -m pytest tests/process/test_survival.py -m "slow or long"`.
+"""
 
 import json
 import os
@@ -121,7 +124,7 @@ def test_a_killed_rank_is_named_and_the_run_continues_by_itself(begin: Begin) ->
     assert _steps(run.folder) == list(range(1, 301))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_that_gains_nothing_is_not_restarted_for_ever(begin: Begin) -> None:
     """Both starts hang before anything is saved."""
     run = begin("--restarts", "5", "--hang_timeout", "0.01", "training.max_steps=100000")
@@ -131,7 +134,7 @@ def test_a_run_that_gains_nothing_is_not_restarted_for_ever(begin: Begin) -> Non
     assert "no step was gained" in run.text()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_ctrl_c_and_mistakes_are_not_restarted(begin: Begin) -> None:
     run = begin("--restarts", "3", *LONG)
     run.wait_for_steps(3)
@@ -157,7 +160,7 @@ def test_torchruns_own_restarts_resume(tmp_path: Path, started: list[Started]) -
     assert _steps(tmp_path) == list(range(1, 301))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_torchruns_restarts_do_not_take_a_folder_that_was_refused(
     tmp_path: Path, started: list[Started]
 ) -> None:
@@ -205,7 +208,7 @@ def test_a_detached_run_outlives_its_terminal_and_nothing_is_world_writable(
     assert json.loads((tmp_path / "runs/job/environment.json").read_text())["variables"]["HF_TOKEN"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_bare_starts_rank_that_stands_still_is_ended(tmp_path: Path, started: list[Started]) -> None:
     recipe = write_recipe(tmp_path)
     command = [sys.executable, "launcher/run.py", "--recipe", str(recipe), *LONG]
