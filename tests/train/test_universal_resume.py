@@ -15,7 +15,7 @@ from safetensors import safe_open
 
 from tests.launching import distance, losses, weights
 from tests.train.conftest import WriteRecipe
-from tests.train.worlds import run_all
+from tests.train.worlds import Life, run_all
 
 BACKENDS = (
     *("multi_gpu", "fsdp2", "fsdp2_offload"),
@@ -53,7 +53,9 @@ class Matrix:
     def run(self, lines: list[tuple[Place, list[str]]]) -> None:
         """In one process group for every number of ranks."""
         for ranks in sorted({place.num_ranks for place, _ in lines}):
-            run_all([words for place, words in lines if place.num_ranks == ranks], ranks, self.folder)
+            run_all(
+                [Life(words=words) for place, words in lines if place.num_ranks == ranks], ranks, self.folder
+            )
 
     def check(self, pairs: list[tuple[Place, Place]]) -> None:
         """Every reader's losses and weights are those of the run that was left alone."""
