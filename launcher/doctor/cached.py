@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from launcher.errors import RecipeError
+from launcher.models import modelscope
 from launcher.models.download import cache_folder
 from launcher.models.options import ModelOptions
 from launcher.models.source import find_model, is_hub_id
@@ -23,6 +24,8 @@ def missing(model: ModelOptions) -> Iterator[str]:
         return
     name = model.model_name_or_path
     folder = cache_folder(name)
+    if model.modelscope_id and modelscope.cached(model.modelscope_id):
+        return
     snapshots = [path.parent for path in folder.glob("snapshots/*/config.json")]
     if not snapshots:
         yield f"{name} is not in the hub's cache ({folder.parent})"

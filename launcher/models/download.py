@@ -13,8 +13,9 @@ from typing import Any
 
 from launcher.errors import DoesNotFit, HardwareError, Problem
 from launcher.hardware.free_space import free_bytes
+from launcher.models import modelscope
 from launcher.models.options import ModelOptions
-from launcher.models.source import HUB, find_model, is_offline, unreachable
+from launcher.models.source import HUB, find_model, hub_answers, is_hub_id, is_offline, unreachable
 from launcher.units import format_bytes
 
 _WEIGHTS = (".safetensors", ".bin")
@@ -63,12 +64,22 @@ def download(options: ModelOptions, *, say: Callable[[str], object]) -> Download
     Interrupted downloads go on where they stopped. Raises DoesNotFit before anything is fetched,
     RecipeError where the hub cannot be asked, HardwareError for files that stay broken.
     """
+    if _wants_modelscope(options):
+        modelscope.fetch(str(options.modelscope_id), say=say)
+        return None
     source = find_model(options)
     if source.is_local and Path(source.location).is_dir():
         return None
     if is_offline():
         raise unreachable(options, source, "HF_HUB_OFFLINE forbids asking the hub")
     return _fetch(options, say)
+
+
+def _wants_modelscope(options: ModelOptions) -> bool:
+    """Where an id there is given, and the hub neither answers nor is forbidden nor has been asked before."""
+    if options.modelscope_id is None or not is_hub_id(options) or is_offline():
+        return False
+    return not hub_answers(os.environ.get("HF_ENDPOINT") or HUB)
 
 
 def _fetch(options: ModelOptions, say: Callable[[str], object]) -> Downloaded:

@@ -20,6 +20,9 @@ class ModelOptions(Options):
 
     model_name_or_path: str = Field(min_length=1, description="A folder in Hugging Face layout, or a hub id.")
     revision: str | None = Field(None, description="Hub commit, tag or branch.")
+    modelscope_id: str | None = Field(
+        None, description="Its id on ModelScope, taken where the hub does not answer."
+    )
     pip_package: str | None = Field(
         None, description="Distribution/folder that carries this model; used where it is installed."
     )

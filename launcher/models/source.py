@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from launcher.errors import Problem, RecipeError
+from launcher.models import modelscope
 from launcher.models.options import ModelOptions
 
 HUB = "https://huggingface.co"
@@ -96,12 +97,21 @@ def find_model(options: ModelOptions) -> ModelSource:
         gguf_file=options.gguf_file,
     )
     if is_offline():
-        return replace(source, is_local=True)
+        held = None if _is_cached(name) else _from_modelscope(options)
+        return held or replace(source, is_local=True)
     if hub_answers(os.environ.get("HF_ENDPOINT") or HUB):
         return source
+    if not _is_cached(name) and (held := _from_modelscope(options)) is not None:
+        return held
     if not _is_cached(name):
         raise unreachable(options, source, "it does not answer from here")
     return replace(source, is_local=True, note=f"{name} from the hub's cache: the hub does not answer")
+
+
+def _from_modelscope(options: ModelOptions) -> ModelSource | None:
+    """What `launcher prepare` has brought from there; None without an id, or where nothing is held."""
+    folder = modelscope.cached(options.modelscope_id) if options.modelscope_id else None
+    return _local(options, folder, f"{options.modelscope_id} from ModelScope's cache") if folder else None
 
 
 def is_offline() -> bool:
