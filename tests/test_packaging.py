@@ -36,6 +36,11 @@ def test_data_files_of_the_package_ship(wheel: list[str]) -> None:
     assert {"launcher/py.typed", "launcher/hardware/gpus.csv", "launcher/run.py"} <= set(wheel)
 
 
+def test_the_schema_for_editors_ships(wheel: list[str]) -> None:
+    docs = [name for name in wheel if name.startswith("launcher/_docs/")]
+    assert docs == ["launcher/_docs/recipe.schema.json"]
+
+
 def test_nothing_else_is_installed(wheel: list[str]) -> None:
     tops = {name.split("/")[0] for name in wheel}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"launcher"}

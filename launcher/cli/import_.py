@@ -76,8 +76,7 @@ def _write(path: Path, text: str) -> None:
     from launcher.errors import BadValue, Problem
 
     try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
+        file = path.open("x", encoding="utf-8")
     except OSError as error:
         is_there = isinstance(error, FileExistsError)
         raise BadValue(
@@ -86,6 +85,19 @@ def _write(path: Path, text: str) -> None:
                 what="the file is there already" if is_there else f"cannot be written ({error.strerror})",
                 right="a new name" if is_there else "a file in a folder that exists",
                 type="--out imported.yaml" if path.name != "imported.yaml" else "--out another.yaml",
+            )
+        ) from error
+    try:
+        with file:
+            file.write(text)
+    except OSError as error:
+        path.unlink(missing_ok=True)  # half a recipe would look like a whole one
+        raise BadValue(
+            Problem(
+                where=str(path),
+                what=f"cannot be written to its end ({error.strerror})",
+                right="room on that disk",
+                type="--out /another/disk/imported.yaml",
             )
         ) from error
     print(f"written {path}", file=sys.stderr)
