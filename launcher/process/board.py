@@ -36,9 +36,11 @@ def link_run(panel: Path, folder: Path) -> Path:
             return link
         if target == link.absolute():
             return link
-        if not os.path.lexists(link):
+        try:
             link.symlink_to(target, target_is_directory=True)
-            return link
+        except FileExistsError:  # somebody's, or another run's that started at the same moment
+            continue
+        return link
     raise FileExistsError(f"every name from {target.name} to {names[-1]} is taken in {panel}")
 
 
