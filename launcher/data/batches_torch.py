@@ -1,13 +1,10 @@
 """Token rows as padded tensors: the micro batches of a global step, and the batches of an evaluation."""
 
 import os
-import signal
-import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from multiprocessing.queues import Queue
 from typing import Any
 
 import numpy as np
@@ -15,13 +12,13 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
+from launcher.data import workers_torch
 from launcher.data.order import RowOrder, cut, spread
 from launcher.data.ragged import Float32, Int64, positions
 from launcher.data.tokens import TokenStore
 from launcher.facts import StepSettings
 
 IGNORED = -100
-WORKER_TIMEOUT_S = 300  # for one window, which takes milliseconds
 Batch = dict[str, Tensor]
 
 
@@ -190,33 +187,17 @@ def _ahead(dataset: _Windows, steps: range, num_workers: int, pin_memory: bool) 
         # Without its own generator every new iterator draws from the global one and shifts dropout.
         generator=torch.Generator(),
         multiprocessing_context="fork",
-        worker_init_fn=_begin_as_worker,
+        worker_init_fn=workers_torch.begin_as_worker,
         # A worker that neither works nor dies (a lock held across the fork, a mount that is gone).
-        timeout=WORKER_TIMEOUT_S,
+        timeout=workers_torch.TIMEOUT_S,
     )
-    with _quiet_fork():
-        iterator = iter(loader)
-    try:
-        yield from iterator
-    finally:
-        del iterator
-
-
-def _begin_as_worker(worker: int) -> None:
-    """Signals reach the whole group; the rank, which may save first, decides when its workers end.
-
-    A worker that cannot hand a window over ends: by default its thread only prints the error, and the rank
-    would wait for the window for ever.
-    """
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-    Queue._on_queue_feeder_error = staticmethod(_end_worker)  # type: ignore[attr-defined]
-
-
-def _end_worker(error: Exception, window: object) -> None:
-    """The hook of multiprocessing's queues for what goes wrong in their thread (documented in its source)."""
-    print(f"data worker {os.getpid()} cannot hand over: {error!r}", file=sys.stderr, flush=True)
-    os._exit(1)
+    with workers_torch.killed_at_the_end():
+        with _quiet_fork():
+            iterator = iter(loader)
+        try:
+            yield from workers_torch.handed_over(iterator)
+        finally:
+            del iterator
 
 
 def _as_it_is(window: Any) -> Any:

@@ -27,11 +27,36 @@ class Symptom:
     def problem(self, text: str) -> Problem:
         """The finding, with the library's own words behind it."""
         match = self.pattern.search(text)
-        said = " ".join(text[match.start() :].split())[:160] if match else ""
+        said = text[match.start() :] if match else ""
+        if "Original Traceback" in said:  # a worker's own: its last line is the error
+            said = said.strip().rpartition("\n")[2]
+        said = " ".join(said.split())[:160]
         return Problem(what=f"{self.what} ({said})" if said else self.what, right=self.right, type=self.type)
 
 
+# Of workers first: what one of them says may hold the words of a broken connection too.
 SYMPTOMS = (
+    Symptom(
+        pattern=re.compile(r"DataLoader worker .*(Bus error|out of shared memory)"),
+        what="a data worker found /dev/shm full",
+        right="more of it (Docker: --shm-size 8g), or no workers",
+        type="data.dataloader_num_workers=0",
+        is_worker=True,
+    ),
+    Symptom(
+        pattern=re.compile(r"DataLoader worker .*(Killed|SIGKILL)"),
+        what="a data worker was killed, most often for want of host memory",
+        right="fewer workers, or a larger memory limit",
+        type="data.dataloader_num_workers=0",
+        is_worker=True,
+    ),
+    Symptom(
+        pattern=re.compile(r"DataLoader (timed out|worker .*(exited|killed))|in DataLoader worker process"),
+        what="a data worker failed",
+        right="workers that start and hand over; without them the rank pads by itself",
+        type="data.dataloader_num_workers=0",
+        is_worker=True,
+    ),
     Symptom(
         pattern=re.compile(r"EADDRINUSE|[Aa]ddress already in use"),
         what="the port where the ranks meet is in use already",
@@ -60,27 +85,6 @@ SYMPTOMS = (
         right="every rank alive; the rank that went first says why, above",
         type="the same command with --resume",
         is_peer=True,
-    ),
-    Symptom(
-        pattern=re.compile(r"DataLoader worker .*(Bus error|out of shared memory)"),
-        what="a data worker found /dev/shm full",
-        right="more of it (Docker: --shm-size 8g), or no workers",
-        type="data.dataloader_num_workers=0",
-        is_worker=True,
-    ),
-    Symptom(
-        pattern=re.compile(r"DataLoader worker .*(Killed|SIGKILL)"),
-        what="a data worker was killed, most often for want of host memory",
-        right="fewer workers, or a larger memory limit",
-        type="data.dataloader_num_workers=0",
-        is_worker=True,
-    ),
-    Symptom(
-        pattern=re.compile(r"DataLoader (timed out|worker .*(exited|killed))|in DataLoader worker process"),
-        what="a data worker failed",
-        right="workers that start and hand over; without them the rank pads by itself",
-        type="data.dataloader_num_workers=0",
-        is_worker=True,
     ),
 )
 
