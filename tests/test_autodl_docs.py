@@ -46,7 +46,7 @@ def test_every_verb_recipe_and_option_of_the_page_is_there(page: str) -> None:
     assert {words[1] for words in typed} <= set(verbs())
     named = {words[2] for words in typed if words[1] in ("plan", "check", "prepare", "run")}
     assert named and named <= set(names())
-    known = {*OPTIONS, "name", "resume", "notify", "dry_run", "sweep", "fix"}
+    known = {*OPTIONS, "name", "resume", "notify", "dry_run", "sweep", "fix", "detach"}
     used = {word[2:].replace("-", "_") for words in typed for word in words if word.startswith("--")}
     assert used <= known
     for option in ("--then", "--then_on", "--notify", "--grace", "--copy_to"):

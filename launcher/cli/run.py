@@ -39,6 +39,7 @@ from launcher.recipe.batch import solve
 from launcher.recipe.load import LoadedRecipe, load_recipe
 from launcher.redact import redact
 
+_BY_HAND = (signal.SIGINT, signal.SIGTERM)  # Ctrl-C, kill; a terminal that was closed sends SIGHUP
 SUMMARY = "start a recipe on its backend, and watch it to its end"
 USAGE = f"""usage: launcher run RECIPE [--backend NAME | --ds FILE | --config_file FILE] [--gpus N]
                     [--name NAME] [--starter NAME] [--resume [auto|PATH] | --new]
@@ -228,7 +229,7 @@ def _start(command: Command, words: list[str], around: AroundRun, restarts: int)
         _say(outcome.words)
     if outcome.killed:
         _say(f"had to kill {', '.join(map(str, outcome.killed))}")
-    around.follow(outcome.exit_code, outcome.words, by_hand=outcome.stopped_by == signal.SIGINT)
+    around.follow(outcome.exit_code, outcome.words, by_hand=outcome.stopped_by in _BY_HAND)
     return outcome.exit_code
 
 

@@ -26,23 +26,27 @@ def settle_platform(environ: MutableMapping[str, str], *, dry: bool = False) -> 
         return ()
     variables = placement(platform, environ, Path.cwd())
     way = way_out(platform, environ)
-    if not dry:
-        _make_temporary(variables)
     lines = [*_placement_lines(platform, variables), *way.lines]
     environ.update(variables | way.variables)
+    if not dry:
+        _make_temporary(platform, environ)
     return () if COMMAND_VARIABLE in environ else tuple(lines)
 
 
-def _make_temporary(variables: MutableMapping[str, str]) -> None:
-    """A folder for temporary files must be there: Python takes another one otherwise, without a word."""
-    if "TMPDIR" not in variables:
+def _make_temporary(platform: Platform, environ: MutableMapping[str, str]) -> None:
+    """A folder for temporary files must be there: Python takes another one otherwise, without a word.
+
+    Also one that an earlier process has only named, and one that somebody has swept away since.
+    """
+    place = Path(environ.get("TMPDIR", "/tmp"))
+    if platform.data_disk is None or not place.is_relative_to(platform.data_disk):
         return
     try:
-        Path(variables["TMPDIR"]).mkdir(parents=True, exist_ok=True)
+        place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise HardwareError(
             Problem(
-                where=variables["TMPDIR"],
+                where=str(place),
                 what=f"the data disk cannot be written to: {error.strerror}",
                 right="a data disk with room; caches, temporary files and runs go there",
                 type="df -h ; export TMPDIR=/tmp to leave temporary files on the system disk",

@@ -33,6 +33,8 @@ def test_a_dry_run_makes_no_folder(tmp_path: Path) -> None:
     environ = instance.make(tmp_path / "i").environ
     assert settle_platform(environ, dry=True)
     assert not Path(environ["TMPDIR"]).exists()
+    settle_platform(environ)  # a process that inherits what the dry one has named
+    assert Path(environ["TMPDIR"]).is_dir()
 
 
 def test_a_data_disk_that_cannot_be_written_to_is_told(tmp_path: Path) -> None:
