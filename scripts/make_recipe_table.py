@@ -29,7 +29,6 @@ from launcher.recipe.parents import lineage
 from launcher.units import GIB, format_seconds
 
 ROWS = 1000
-MARK = "# Planned: "
 RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results"
 # Which of the practice guides a job comes from; one that extends it comes from there too.
 SOURCES = {
@@ -143,20 +142,20 @@ def source(name: str) -> str:
 def header(row: Row) -> str:
     """The first line of a recipe: what to expect on its card."""
     if row.refused:
-        return f"{MARK}refused: {row.refused}"
+        return f"{library.PLANNED}refused: {row.refused}"
     if row.plan is None:
-        return f"{MARK}for any machine without a card; launcher plan says what it needs there"
+        return f"{library.PLANNED}for any machine without a card; launcher plan says what it needs there"
     if not row.plan.fits:
-        return f"{MARK}does not fit: {why_not(row.plan.asked)}"
+        return f"{library.PLANNED}does not fit: {why_not(row.plan.asked)}"
     peak, usable = f"{row.peak_gib:.1f}", row.plan.usable_bytes / GIB
     time = f"{format_seconds(seconds_for_rows(row.plan))} for 1,000 full rows ({time_standing(row.plan)})"
-    return f"{MARK}peak {peak} of {usable:.1f} GiB ({standing(row.plan)}); {time}"
+    return f"{library.PLANNED}peak {peak} of {usable:.1f} GiB ({standing(row.plan)}); {time}"
 
 
 def with_header(text: str, line: str) -> str:
     """The file's text with this line in front, in place of the one that stands there."""
     first, _, rest = text.partition("\n")
-    return f"{line}\n{rest if first.startswith(MARK.strip()) else text}"
+    return f"{line}\n{rest if first.startswith(library.PLANNED.strip()) else text}"
 
 
 def quality() -> str:

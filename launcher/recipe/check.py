@@ -115,7 +115,9 @@ def _bring_your_own(loaded: LoadedRecipe, keys: Sequence[str]) -> list[str]:
     if not keys:
         return []
     typed = " ".join(f"{key}=FILE" for key in keys)
-    return [f"{loaded.name}: its data is yours to bring ({loaded.recipe.data.source}): type {typed}"]
+    files = " and ".join(str(value_at(loaded.recipe, tuple(key.split(".")))) for key in keys)
+    source = loaded.recipe.data.source
+    return [f"{loaded.name}: its data is yours to bring ({source}): put {files} here, or type {typed}"]
 
 
 def check_all(names: Sequence[str], overrides: Sequence[str] = ()) -> list[Findings]:

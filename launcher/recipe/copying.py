@@ -8,7 +8,7 @@ from ruamel.yaml.nodes import MappingNode, ScalarNode
 from launcher.errors import BadValue, Problem
 from launcher.recipe.document import compose, read_document, read_text
 from launcher.recipe.keys import SHORTHANDS
-from launcher.recipe.library import SUFFIXES, find, is_shipped
+from launcher.recipe.library import PLANNED, SUFFIXES, find, is_shipped
 from launcher.recipe.paths import PATH_KEYS, resolve
 from launcher.recipe.provenance import shown
 
@@ -18,7 +18,7 @@ def copy_recipe(name_or_file: str, target: Path) -> Path:
     source = find(name_or_file)
     read_document(source)
     target = _target(target, source)
-    text = mended(read_text(source), source, target)
+    text = without_plan(mended(read_text(source), source, target))
     try:
         with target.open("x", encoding="utf-8", newline="") as file:
             file.write(text)
@@ -29,6 +29,12 @@ def copy_recipe(name_or_file: str, target: Path) -> Path:
             target, f"cannot be written: {error.strerror}", "a folder that you may write"
         ) from error
     return target
+
+
+def without_plan(text: str) -> str:
+    """The text without the figures that were planned for it as it was shipped: it is going to be edited."""
+    first, _, rest = text.partition("\n")
+    return rest if first.startswith(PLANNED) else text
 
 
 def _target(target: Path, source: Path) -> Path:

@@ -1,5 +1,6 @@
 """The shipped recipes: where they lie, their names, and the file behind a name."""
 
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from launcher.registry import nearest
 
 SUFFIXES = (".yaml", ".yml")
 BASES = "bases"  # what several recipes extend; no job by itself
+PLANNED = "# Planned: "  # how the generated first line of a shipped recipe begins
 DOES_NOT_FIT = "does_not_fit"  # jobs that people ask for and that no planned form fits on their card
 
 
@@ -100,6 +102,12 @@ def _not_found(name_or_file: str, base: Path, where: str) -> Problem:
     return Problem(
         where=where,
         what=f"there is no recipe '{name_or_file}', neither shipped nor a file in {shown(base) or base}",
-        right=f"a file, or one of: {', '.join(names())}",
+        right=f"a file, or a name of `launcher ls` ({len(names())}), such as {', '.join(_like(stem))}",
         type=close or "launcher ls",
     )
+
+
+def _like(name: str) -> list[str]:
+    """A few shipped names, the most alike first; the quickstart is always among them."""
+    alike = get_close_matches(name, names(), n=5, cutoff=0.5)
+    return list(dict.fromkeys([*alike, "quickstart"]))

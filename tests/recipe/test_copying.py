@@ -7,7 +7,7 @@ import pytest
 
 from launcher.errors import BadValue
 from launcher.recipe.copying import copy_recipe
-from launcher.recipe.library import folder, names
+from launcher.recipe.library import PLANNED, find, folder, names
 from launcher.recipe.load import load_recipe
 
 
@@ -57,3 +57,10 @@ def test_a_target_that_cannot_be_is_told(write: Any, target: str) -> None:
     with pytest.raises(BadValue) as caught:
         copy_recipe("quickstart", Path(target))
     assert caught.value.problems[0].type.startswith("launcher cp NAME ")
+
+
+def test_a_copy_does_not_promise_what_was_planned_for_the_original(tmp_path: Path) -> None:
+    assert find("qwen3_8b_lora_3090").read_text(encoding="utf-8").startswith(PLANNED)
+    copy = copy_recipe("qwen3_8b_lora_3090", tmp_path / "mine.yaml")
+    assert copy.read_text(encoding="utf-8").startswith("summary: ")
+    assert load_recipe(str(copy)).recipe == load_recipe("qwen3_8b_lora_3090").recipe

@@ -40,3 +40,12 @@ def test_what_is_not_there_is_told_in_three_parts(write: Any, name: str) -> None
         find(name)
     (problem,) = caught.value.problems
     assert problem.what and "quickstart" in problem.right and problem.type
+
+
+def test_a_missing_name_is_answered_with_a_few_alike_ones_not_with_all(write: Any) -> None:
+    write()
+    with pytest.raises(UnknownSetting) as caught:
+        find("qwen3_8b_lora")
+    (problem,) = caught.value.problems
+    assert "qwen3_8b_lora_3090" in problem.right and "launcher ls" in problem.right
+    assert len(problem.right) < 250

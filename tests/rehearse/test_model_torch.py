@@ -29,7 +29,17 @@ def _write(folder: Path, name: str, task: str, **options: Any) -> Any:
     )
 
 
-@pytest.mark.parametrize("name", library.names())
+def _one_of_each_kind() -> list[str]:
+    """A recipe for every architecture and task in the library: sizes are made equal anyway."""
+    kinds = {}
+    for name in library.names():
+        recipe = load_recipe(name).recipe
+        facts = catalogue.config(recipe.model.model_name_or_path) or {}
+        kinds.setdefault((recipe.task, facts.get("model_type")), name)
+    return list(kinds.values())
+
+
+@pytest.mark.parametrize("name", _one_of_each_kind())
 def test_model_of_a_shipped_recipe_is_built_and_loads_for_its_task(name: str, tmp_path: Path) -> None:
     recipe = load_recipe(name).recipe
     hub_id = recipe.model.model_name_or_path

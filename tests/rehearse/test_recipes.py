@@ -1,6 +1,7 @@
-"""Every shipped recipe is rehearsed on one process and on a sharded backend, without a network.
+"""Recipes rehearsed as a person types it, starters included, without a network.
 
-The quick ones run always; the rest with `pytest -m long tests/rehearse` (a few minutes).
+The quick ones run always; the rest with `pytest -m long tests/rehearse`. Every recipe of the library is
+rehearsed by `scripts/rehearse_library.py`, whose ranks are forks (tests/rehearse/test_library.py).
 """
 
 import itertools
@@ -12,24 +13,28 @@ import pytest
 
 from launcher.backends.operators import ASYNC_IO, is_compiled
 from launcher.backends.options import BACKENDS
-from launcher.recipe import library
 from tests.rehearse.conftest import Rehearse
 
 _QUICK = {("quickstart", "single_gpu"), ("lora_7b_3090", "zero3"), ("bert_base_imdb_3090", "zero3")}
-_SHARDED = ("zero3", "fsdp2", "zero2")
+# The methods and phases that the quick ones do not have.
+_KINDS = {
+    ("full_0.5b_a100", "fsdp2"),
+    ("adapter_0.5b_v100", "zero2"),
+    ("prefix_0.5b_v100", "fsdp2"),
+    ("ptuning_7b_3090", "zero2"),
+    ("qlora_7b_3090", "zero2"),
+    ("qwen3_8b_lora_3090", "fsdp2"),
+    ("roberta_large_meld_3090", "single_gpu"),
+    ("roberta_large_meld_2x3090", "multi_gpu"),
+}
 # A classifier and a language model on every other backend of several processes.
 _TASKS = ("quickstart", "quickstart_lm")
 _OTHERS = ("multi_gpu", "zero1", "zero2_offload", "zero3_offload", "fsdp2_offload", "zero3_nvme")
 
 
 def _cells() -> list[object]:
-    """Every recipe twice; the sharded backend changes from recipe to recipe."""
-    names = library.names()
-    cells = {(name, "single_gpu") for name in names} | _QUICK
-    for number, name in enumerate(names):
-        if not any((name, backend) in cells for backend in _SHARDED):
-            cells.add((name, _SHARDED[number % len(_SHARDED)]))
-    cells |= set(itertools.product(_TASKS, _OTHERS))
+    """Quick ones, and the others marked long."""
+    cells = _QUICK | _KINDS | set(itertools.product(_TASKS, _OTHERS))
     return [
         pytest.param(*cell, marks=() if cell in _QUICK else pytest.mark.long, id="-".join(cell))
         for cell in sorted(cells)
@@ -59,11 +64,8 @@ def test_recipe_is_proven_from_the_first_step_to_the_reloaded_export(
         assert verdict["pieces"] == ""
 
 
-def test_every_recipe_has_a_sharded_cell() -> None:
+def test_every_backend_of_several_processes_has_a_cell() -> None:
     cells = [cell.values for cell in _cells()]  # type: ignore[attr-defined]
-    for name in library.names():
-        assert (name, "single_gpu") in cells
-        assert any((name, backend) in cells for backend in _SHARDED)
     for backend in BACKENDS:
         several = backend.max_ranks != 1
         assert any(backend.name == each for _, each in cells) or not several
