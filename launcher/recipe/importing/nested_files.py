@@ -31,10 +31,10 @@ def settle_backend(draft: Draft) -> None:
 def _starter(draft: Draft, options: dict[str, str]) -> None:
     """The starter's options that mean something here; the others are told."""
     taken = {"nproc_per_node", "num_processes", "num_gpus", "include"}
-    if config := options.get("config_file"):
-        _named(draft, "--config_file", config, "accelerate")
     if (mixed := options.get("mixed_precision", "no")) not in ("no", "fp8"):
         draft.put("--mixed_precision", mixed, {"training.precision": mixed})
+    if config := options.get("config_file"):
+        _named(draft, "--config_file", config, "accelerate")
     if "nnodes" in options and options["nnodes"] not in ("1", "1:1"):
         draft.leave("--nnodes", options["nnodes"], "one machine only")
     if "num_machines" in options and options["num_machines"] != "1":

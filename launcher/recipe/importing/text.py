@@ -37,11 +37,8 @@ def recipe_text(imported: Imported) -> str:
 
 # Written also where they are as here by default: what a person turns first.
 _ALWAYS = (
-    "global_batch_size",
-    "per_device_train_batch_size",
-    "learning_rate",
-    "num_train_epochs",
-    "max_length",
+    *("global_batch_size", "per_device_train_batch_size", "learning_rate", "num_train_epochs"),
+    *("max_length", "lora_r", "lora_alpha"),
 )
 
 

@@ -329,3 +329,17 @@ def test_the_number_of_processes_is_read_off_the_command(
     found = imported(tmp_path, text, "go.sh")
     assert found.values["training.global_batch_size"] == 5 * (processes or 1)
     assert any("--gpus N" in note for note in found.notes) == (processes is None)
+
+
+def test_the_command_line_stands_before_the_starters_file(tmp_path: Path) -> None:
+    (tmp_path / "acc.yaml").write_text(
+        "distributed_type: MULTI_GPU\nnum_processes: 8\nmixed_precision: fp16\n", encoding="utf-8"
+    )
+    words = (
+        "--config_file acc.yaml --num_processes 2 --mixed_precision bf16 t.py --per_device_train_batch_size 3"
+    )
+    found = imported(tmp_path, f"accelerate launch {words} --learning_rate 1e-5", "go.sh")
+    assert found.values["hardware.gpus"] == 2
+    assert found.values["training.global_batch_size"] == 6
+    assert found.values["training.precision"] == "bf16"
+    assert "training.precision is bf16 already" in left(found)["mixed_precision"]
