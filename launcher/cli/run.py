@@ -6,6 +6,7 @@ import shlex
 import signal
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 
 from launcher.backends.disk import require_usable
 from launcher.backends.options import BACKENDS
@@ -234,4 +235,5 @@ def _start(command: Command, words: list[str], around: AroundRun, restarts: int)
 
 
 def _say(text: str) -> None:
-    print(f"launcher run: {text}", file=sys.stderr, flush=True)
+    with suppress(OSError):  # the terminal was closed: what is left to do is done all the same
+        print(f"launcher run: {text}", file=sys.stderr, flush=True)

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Iterable, MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,4 +51,5 @@ def around_run(
 
 def _say(lines: Iterable[str]) -> None:
     for line in lines:
-        print(line, file=sys.stderr, flush=True)
+        with suppress(OSError):  # the terminal was closed
+            print(line, file=sys.stderr, flush=True)

@@ -3,13 +3,17 @@
 All of them, minutes: `python -m pytest tests/process/test_survival.py -m "slow or long"`.
 """
 
+import contextlib
+import fcntl
 import json
 import os
+import pty
 import re
 import signal
 import stat
 import subprocess
 import sys
+import termios
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -217,3 +221,45 @@ def test_a_bare_starts_rank_that_stands_still_is_ended(tmp_path: Path, started: 
     os.kill(run.rank(0), signal.SIGSTOP)
     assert run.end() == -signal.SIGKILL
     assert re.search(r"rank 0 has stood in '[a-z ]+'( \(step \d+\))? for \d+ s: it is ended", run.text())
+
+
+@pytest.mark.long
+def test_a_closed_terminal_saves_and_ends(tmp_path: Path, started: list[Started]) -> None:
+    recipe = write_recipe(tmp_path)
+    ours, theirs = pty.openpty()
+    mark = uuid.uuid4().hex
+    process = subprocess.Popen(
+        [sys.executable, "-m", "launcher", "run", str(recipe), *LONG],
+        cwd=ROOT,
+        env=environment() | {traces.MARK: mark},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+        preexec_fn=lambda: (fcntl.ioctl(0, termios.TIOCSCTTY, 0), None)[1],
+    )
+    os.close(theirs)
+    log = tmp_path / "runs/job/metrics.jsonl"
+    deadline = time.monotonic() + 240
+    os.set_blocking(ours, False)
+    while not (log.exists() and log.read_bytes().count(b"\n") > 3) and time.monotonic() < deadline:
+        with contextlib.suppress(BlockingIOError):
+            os.read(ours, 65536)
+        time.sleep(0.05)
+    os.close(ours)
+    assert process.wait(timeout=120) == 75
+    assert traces.marked(mark) == []
+    assert list((tmp_path / "runs/job").glob("checkpoint-*"))
+
+
+@pytest.mark.long
+def test_a_killed_data_worker_ends_the_run_in_words(begin: Begin) -> None:
+    run = begin("--restarts", "1", "data.dataloader_num_workers=2", *STEPS)
+    run.wait_for_steps(12)
+    rank = run.rank(0)
+    workers = [pid for pid in traces.marked(run.mark) if parent_of(pid) == rank and traces.rank_of(pid) == 0]
+    os.kill(workers[0], signal.SIGKILL)
+    assert run.end() == 0, run.text()[-3000:]
+    assert "a data worker was killed" in run.text()
+    assert "restart 1 of 1" in run.text()
+    assert _steps(run.folder) == list(range(1, 301))
