@@ -13,7 +13,6 @@ from pathlib import Path
 from launcher.backends.options import BACKENDS
 from launcher.backends.support import Refused, cell
 from launcher.models import catalogue
-from launcher.recipe.dump import to_yaml
 from launcher.recipe.load import load_recipe
 from launcher.recipe.schema import Recipe
 from launcher.rehearse.shrink import Stage, small_recipe
@@ -57,8 +56,9 @@ def cells(names: Iterable[str]) -> list[Cell]:
 
 def what_is_rehearsed(name: str, backend: str) -> str:
     """All that makes a difference to the rehearsal of this recipe on this backend, as text."""
-    small = small_recipe(_asked(name, backend), _STAGE).model_copy(update={"summary": ""})
-    return to_yaml(small) + _model(load_recipe(name).recipe)
+    recipe = _asked(name, backend)
+    small = small_recipe(recipe, _STAGE).model_copy(update={"summary": ""})
+    return small.model_dump_json() + _model(recipe.model.model_name_or_path)
 
 
 def sharding_backend(name: str) -> str:
@@ -78,9 +78,8 @@ def _asked(name: str, backend: str) -> Recipe:
     return load_recipe(name, extra={"backend.name": backend, "hardware.gpus": ranks}).recipe
 
 
-def _model(recipe: Recipe) -> str:
+def _model(name: str) -> str:
     """The tiny model's sizes, and what the stand-in tokenizer is made like."""
-    name = recipe.model.model_name_or_path
     config = catalogue.config(name)
     if config is None:
         return name
