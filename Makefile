@@ -1,5 +1,5 @@
 # Each target wraps one short script in scripts/, which can be called without make as well.
-.PHONY: quickstart quickstart-lm test lint configs recipes bench gpu-check help
+.PHONY: quickstart quickstart-lm test lint configs recipes rehearse bench gpu-check help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: +##' Makefile | sed 's/: *##/:/'
@@ -21,6 +21,9 @@ configs:         ## write ds_configs/ and accelerate_configs/ again
 
 recipes:         ## plan every shipped recipe again: recipes/README.md, index.json and the files' first lines
 	@environment=$$(bash scripts/setup.sh test) && "$$environment/bin/python" scripts/make_recipe_table.py
+
+rehearse:        ## rehearse every shipped recipe on CPU processes: a quarter of an hour on two cores
+	@environment=$$(bash scripts/setup.sh test) && "$$environment/bin/python" scripts/rehearse_library.py
 
 bench:           ## the benchmarks: minutes to an hour
 	@bash scripts/bench.sh
