@@ -12,6 +12,7 @@ from launcher.hardware.platform_facts import find_platform, root_of
 from launcher.process.gpus import visible_gpus
 from launcher.process.on_platform import settle_platform
 from launcher.recipe.load import LoadedRecipe
+from launcher.redact import redact
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +62,17 @@ def examine(patient: Patient) -> Iterator[Examined]:
             words = f"the check failed: {type(error).__name__}: {error}"
             found = (bad(words, "an answer", typed="launcher doctor --json, and report it"),)
         if found:
-            yield Examined(check=check.name, findings=found)
+            yield Examined(check=check.name, findings=tuple(map(_shown, found)))
+
+
+def _shown(finding: Finding) -> Finding:
+    """Without secrets: command lines of other processes and addresses of mirrors may hold some."""
+    return Finding(
+        status=finding.status,
+        found=redact(finding.found),
+        needed=redact(finding.needed),
+        type=redact(finding.type),
+    )
 
 
 def fix(patient: Patient) -> Iterator[str]:

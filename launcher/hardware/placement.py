@@ -46,6 +46,7 @@ MOVED = (
     ),
     Moved(name="TRITON_CACHE_DIR", place="cache/triton", usual=".triton"),
     Moved(name="TORCHINDUCTOR_CACHE_DIR", place="cache/inductor", follows=("TMPDIR",)),
+    Moved(name="PIP_CACHE_DIR", place="cache/pip", usual=".cache/pip", follows=_XDG),
     Moved(name="CUDA_CACHE_PATH", place="cache/nv", usual=".nv/ComputeCache"),
     Moved(
         name="LAUNCHER_CACHE",

@@ -13,6 +13,7 @@ from launcher.process.after_run import AfterRun, Ended, announce, follow
 from launcher.process.board import show_run
 from launcher.process.on_platform import require_card, settle_platform
 from launcher.recipe.load import LoadedRecipe, load_recipe
+from launcher.redact import redact
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,4 +53,4 @@ def around_run(
 def _say(lines: Iterable[str]) -> None:
     for line in lines:
         with suppress(OSError):  # the terminal was closed
-            print(line, file=sys.stderr, flush=True)
+            print(redact(line), file=sys.stderr, flush=True)

@@ -44,7 +44,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 def missing_token(environ: Mapping[str, str] = os.environ) -> str | None:
     """What to type where no token is set; None where one is."""
     name = token_variable(environ)
-    return None if environ.get(name) else f"no message will be sent: export {name}=YOUR_DEVELOPER_TOKEN first"
+    return None if environ.get(name) else f"no message will be sent: export {name}=$YOUR_TOKEN first"
 
 
 def token_variable(environ: Mapping[str, str]) -> str:
@@ -68,7 +68,7 @@ def send(message: Message, environ: Mapping[str, str] = os.environ) -> str:
         with urllib.request.build_opener(_NoRedirect).open(request, timeout=_TIMEOUT_S) as answer:
             return _verdict(answer.read(65536), url)
     except (urllib.error.URLError, OSError, ValueError) as error:
-        return f"no message was sent: {_short(error)} from {urlsplit(url).netloc}; the run stays as it is"
+        return f"no message was sent: {_short(error)} from {urlsplit(url).hostname}; the run stays as it is"
 
 
 def _short(error: Exception) -> str:
@@ -77,7 +77,7 @@ def _short(error: Exception) -> str:
 
 def _verdict(answer: bytes, url: str) -> str:
     """The API answers 200 also where it refuses; its own code says which."""
-    host = urlsplit(url).netloc
+    host = urlsplit(url).hostname
     try:
         found = json.loads(answer)
     except ValueError:

@@ -13,6 +13,7 @@ from launcher.hardware.placement import left_behind, placement
 from launcher.hardware.platform_facts import Platform, find_platform, root_of
 from launcher.hardware.way_out import way_out
 from launcher.plan.write import COMMAND_VARIABLE
+from launcher.redact import redact
 from launcher.units import format_bytes
 
 
@@ -30,7 +31,7 @@ def settle_platform(environ: MutableMapping[str, str], *, dry: bool = False) -> 
     environ.update(variables | way.variables)
     if not dry:
         _make_temporary(platform, environ)
-    return () if COMMAND_VARIABLE in environ else tuple(lines)
+    return () if COMMAND_VARIABLE in environ else tuple(map(redact, lines))
 
 
 def _make_temporary(platform: Platform, environ: MutableMapping[str, str]) -> None:

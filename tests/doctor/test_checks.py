@@ -323,6 +323,13 @@ def test_a_check_that_fails_itself_is_a_finding_and_the_others_go_on(monkeypatch
     assert not is_good(found)
 
 
+def test_no_secret_of_an_address_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CHECKS, "_pieces", {"folklore": CHECKS.get("folklore")})
+    environ = {"HF_ENDPOINT": "https://me:pa55word@mirror.example", "https_proxy": "p"}
+    [told] = examine(patient(environ=environ))
+    assert "pa55word" not in told.findings[0].found and "mirror.example" in told.findings[0].found
+
+
 @pytest.mark.parametrize("name", CHECKS.names())
 def test_every_check_bears_a_bare_machine_and_says_what_to_type_for_each_bad_line(name: str) -> None:
     for who in (patient(), patient(*pair(V100), recipe="quickstart")):
