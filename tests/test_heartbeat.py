@@ -127,9 +127,9 @@ def test_a_rank_that_saves_is_given_the_time_it_asked_for(tmp_path: Path) -> Non
 
 
 def test_a_start_may_take_longer_than_was_asked(tmp_path: Path) -> None:
-    _leave(tmp_path, _beat(0, START_S / 2, phase=heartbeat.STARTING))
+    _leave(tmp_path, _beat(0, START_S / 2, step=-1))
     assert Ranks(tmp_path, 1, time.monotonic()).look() is None
-    _leave(tmp_path, _beat(0, START_S * 2, phase=heartbeat.STARTING))
+    _leave(tmp_path, _beat(0, START_S * 2, step=-1))
     assert Ranks(tmp_path, 1, time.monotonic()).look() is not None
 
 

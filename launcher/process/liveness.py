@@ -8,7 +8,7 @@ from launcher import heartbeat
 from launcher.heartbeat import Beat
 from launcher.process.children import is_zombie
 
-START_S = 600.0  # so long may imports, and operators that are built first, take whatever is asked
+START_S = 600.0  # so long may a rank take before its first step, whatever is asked: operators are built there
 LOST_S = 30.0  # so long may a starter take to notice by itself that a rank is gone
 
 
@@ -48,7 +48,7 @@ class Liveness:
     def _hung(self, beats: list[Beat], now: float) -> Finding | None:
         working = [beat for beat in beats if beat.phase != heartbeat.DONE]
         last_s = max([self.began_s, *(max(beat.since_s, beat.patience_s) for beat in beats)])
-        has_begun = bool(working) and all(beat.phase != heartbeat.STARTING for beat in working)
+        has_begun = bool(working) and all(beat.step >= 0 for beat in working)
         if now - last_s < (self.timeout_s if has_begun else max(self.timeout_s, START_S)):
             return None
         if not working:

@@ -61,6 +61,17 @@ def _leave_at_once(code: int) -> NoReturn:
 def _guarded(argv: Sequence[str]) -> int:
     try:
         return _work(argv)
+    except BaseException as error:
+        # What ends a rank is told to its end: a starter's signal meanwhile asks for nothing more.
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        return _told(error)
+
+
+def _told(ended: BaseException) -> int:
+    """Say what ended the rank; the exit code for it."""
+    try:
+        raise ended
     except HelpWanted as usage:
         tell(str(usage))
         return 0
@@ -109,4 +120,4 @@ def _let_the_first_rank_speak() -> None:
 def tell(text: str, *, always: bool = False) -> None:
     """A line on stderr, from the first rank only unless `always`."""
     if always or os.environ.get("RANK", "0") == "0":
-        print(text, file=sys.stderr, flush=True)
+        print(redact(text), file=sys.stderr, flush=True)

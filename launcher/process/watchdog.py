@@ -20,7 +20,7 @@ from pathlib import Path
 from launcher import heartbeat
 
 POLL_S = 0.2
-START_S = 600.0  # imports, and operators that are built first
+START_S = 600.0  # before the first step: imports, operators that are built, tokenisation
 EXIT_RESUMABLE = 75
 RECORD_DESCRIPTOR = 3
 
@@ -77,7 +77,7 @@ def _patience_s() -> float:
 def _hang(rank: Watched) -> str:
     """What to say of a rank that stands still for too long; empty for one that moves."""
     beat = heartbeat.read(RECORD_DESCRIPTOR)
-    least_s = START_S if beat is None or beat.phase == heartbeat.STARTING else 0.0
+    least_s = START_S if beat is None or beat.step < 0 else 0.0
     if beat is None or (stood_s := time.monotonic() - beat.since_s) < max(rank.hang_s, least_s):
         return ""
     return (
