@@ -138,15 +138,17 @@ def _too_small(each: Shortage, disks: list[Shortage], environ: Mapping[str, str]
     biggest = biggest_folder([need.place.parent for need in each.needs] + _homes(environ), each.room.mount)
     most = max(each.needs, key=lambda need: need.num_bytes)
     where = _elsewhere(each, disks, environ)
-    target = f"{where}/{'runs' if most.moved_by == 'output_dir' else 'cache'}" if where else "FOLDER"
-    moved = f"output_dir={target}" if most.moved_by == "output_dir" else f"export {most.moved_by}={target}"
+    is_run = most.moved_by == "output_dir"
+    target = where / ("runs" if is_run else "cache") if where else "FOLDER_ON_A_LARGER_DISK"
+    fewer = "   (fewer bytes: save_total_limit=1, or save_steps=no)"
+    typed = f"output_dir={target}{fewer}" if is_run else f"export {most.moved_by}={target}"
     held = f"; the biggest folder there is {biggest[0]} ({format_bytes(biggest[1])})" if biggest else ""
     return Problem(
         where=f"disk {each.room.mount}",
         what=f"{format_bytes(each.num_bytes)} are to come ({_parts(each)}), "
         f"{format_bytes(each.room.free_bytes)} are free{held}",
         right=f"{format_bytes(each.num_bytes)} free there, or {most.name} on a larger disk",
-        type=f"{moved}   (fewer bytes: save_total_limit=1, or save_steps=no)",
+        type=typed,
     )
 
 
@@ -172,4 +174,5 @@ def _elsewhere(each: Shortage, disks: list[Shortage], environ: Mapping[str, str]
     if data is not None and mount_of(data, [other.room.mount for other in disks]) != each.room.mount:
         return data
     others = [other.room for other in disks if other.room.free_bytes > each.num_bytes]
-    return max(others, key=lambda room: room.free_bytes).mount if others else None
+    best = max(others, key=lambda room: room.free_bytes).mount if others else None
+    return Path(environ.get("HOME") or Path.home()) if best == Path("/") else best
