@@ -25,6 +25,9 @@ recipes:         ## plan every shipped recipe again: recipes/README.md, index.js
 rehearse:        ## rehearse every shipped recipe on CPU processes: a quarter of an hour on two cores
 	@environment=$$(bash scripts/setup.sh test) && "$$environment/bin/python" scripts/rehearse_library.py
 
+fault-test:      ## 210 faults into real runs, and the undisturbed run's numbers after each: half an hour
+	@environment=$$(bash scripts/setup.sh test) && "$$environment/bin/python" -m tests.faults.suite
+
 bench:           ## the benchmarks: minutes to an hour
 	@bash scripts/bench.sh
 

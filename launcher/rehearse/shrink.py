@@ -69,6 +69,7 @@ def _training(recipe: Recipe, vocabulary_size: int, num_steps: int) -> TrainingO
         "warmup": options.warmup if options.warmup < 1 else 0.25,
         "precision": precision_of(recipe),
         "logging_steps": 1,
+        "memory_probe": options.memory_probe is not False,  # on a card it comes first: seen here too
         "eval_steps": options.eval_steps and Every(amount=EVAL_STEPS, unit="steps"),
         "save_steps": Every(amount=SAVE_STEPS, unit="steps"),
         "save_total_limit": max(2, options.save_total_limit or 2),

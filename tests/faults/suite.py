@@ -1,6 +1,6 @@
 """Injects faults into real runs and asks for the undisturbed run's numbers afterwards.
 
-    python -m tests.faults.suite --faults 208 --seed 1 [--kind NAME] [--json FILE]
+    python -m tests.faults.suite --faults 210 --seed 1 [--kind NAME] [--json FILE]
 
 Every fault: a run with it; where that ends early, the same command with --resume until it is over (three
 times at most, the fault is gone then). Right means: every loss and every final weight of a run that nobody
@@ -194,7 +194,7 @@ def table(done: list[Case]) -> str:
 def main() -> int:
     """Run the suite; 0 where nothing was wrong."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--faults", type=int, default=208)
+    parser.add_argument("--faults", type=int, default=210)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kind", choices=sorted(KINDS))
     parser.add_argument("--json", type=Path)
