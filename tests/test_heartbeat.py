@@ -155,5 +155,12 @@ def test_b042_a_rank_that_is_gone_is_named_and_the_starter_given_time_to_notice(
 
 
 def test_a_rank_that_ended_by_itself_is_not_lost(tmp_path: Path) -> None:
-    _leave(tmp_path, _beat(0, 1, pid=2**22 + 1, phase=heartbeat.DONE), _beat(1, 1, pid=2**22 + 2))
+    _leave(tmp_path, _beat(0, 2, pid=2**22 + 1, phase=heartbeat.DONE), _beat(1, 1, pid=2**22 + 2))
     assert Ranks(tmp_path, 600, time.monotonic()).look() is None
+
+
+def test_a_rank_whose_loss_ended_another_at_once_is_named(tmp_path: Path) -> None:
+    _leave(tmp_path, _beat(0, 0, phase=heartbeat.DONE), _beat(1, 1, pid=2**22 + 2))
+    found = Ranks(tmp_path, 600, time.monotonic()).look()
+    assert found is not None
+    assert found.rank == 1

@@ -9,6 +9,7 @@ from launcher.heartbeat import Beat
 from launcher.process.children import is_zombie
 
 START_S = 600.0  # so long may a rank take before its first step, whatever is asked: operators are built there
+TOLD_S = 1.0  # a broken connection ends a rank at once, a starter takes longer to end one
 LOST_S = 30.0  # so long may a starter take to notice by itself that a rank is gone
 
 
@@ -35,8 +36,8 @@ class Liveness:
     def look(self) -> Finding | None:
         """The first rank that was lost, else the one that everybody waits for once nobody moves any more."""
         now, beats = time.monotonic(), heartbeat.read_all(self.folder)
-        # Once a rank has come to its own end the starter may end the others: they are not lost.
-        told = any(beat.phase == heartbeat.DONE for beat in beats)
+        # A while after a rank's own end the starter ends the others: they are not lost.
+        told = any(beat.phase == heartbeat.DONE and now - beat.since_s > TOLD_S for beat in beats)
         for beat in beats if not told else ():
             if is_zombie(beat.pid):
                 self.lost.setdefault(beat.rank, (beat, now))
