@@ -44,19 +44,27 @@ def settle_batch(
     if not total and not rows:
         _alone(draft, steps_key, steps)
         return
-    product = (rows or 1) * (steps or 1) * (ranks or 1)
     said = {rows_key: rows, steps_key: steps, total_key: total}
-    keys = [key for key in said if key]
-    if keys:
-        value = " x ".join(str(said[key]) for key in keys)
-        draft.put(" + ".join(keys), value, {GLOBAL: total or product})
-    else:
-        draft.values.setdefault(GLOBAL, product)
+    _put(draft, said, total or _product(rows, steps, ranks))
     _tell(draft, rows, steps, ranks)
-    if total and rows and total != product:
+    if total and rows_key and total != _product(rows, steps, ranks):
         factors = f"{rows} x {steps or 1} x {ranks or 1}"
         why = f"{total} is not {factors} (rows of one card x accumulation x processes)"
-        draft.leave(steps_key or rows_key, said[steps_key or rows_key], why, f"{GLOBAL}: {total} is kept")
+        key = steps_key or rows_key
+        draft.leave(key, steps or rows, why, f"{GLOBAL}: {total} is kept")
+
+
+def _product(rows: int | None, steps: int | None, ranks: int | None) -> int:
+    return (rows or 1) * (steps or 1) * (ranks or 1)
+
+
+def _put(draft: Draft, said: dict[str, int | None], total: int) -> None:
+    """The global batch, under the names of the keys that make it."""
+    keys = [key for key in said if key]
+    if keys:
+        draft.put(" + ".join(keys), " x ".join(str(said[key]) for key in keys), {GLOBAL: total})
+    else:
+        draft.values.setdefault(GLOBAL, total)
 
 
 def _alone(draft: Draft, key: str, steps: int | None) -> None:

@@ -93,6 +93,15 @@ def _with_named_file(source: Source) -> Source:
 
 def recognise(source: Source) -> Dialect:
     """The dialect that knows most of the keys, its own signs counting more. Raises BadValue without one."""
+    if {"task", "model", "data"} <= source.values.keys() or "extends" in source.values:
+        raise BadValue(
+            Problem(
+                where=source.name,
+                what="this is a recipe already",
+                right="a file of another tool",
+                type=f"launcher check {source.name}",
+            )
+        )
     best = max(DIALECTS, key=lambda each: _score(each, source.values))
     if _score(best, source.values) < 1:
         found = ", ".join(list(map(str, source.values))[:6]) or "nothing"

@@ -343,3 +343,15 @@ def test_the_command_line_stands_before_the_starters_file(tmp_path: Path) -> Non
     assert found.values["training.global_batch_size"] == 6
     assert found.values["training.precision"] == "bf16"
     assert "training.precision is bf16 already" in left(found)["mixed_precision"]
+
+
+def test_a_recipe_is_told_from_other_tools_files(tmp_path: Path) -> None:
+    with pytest.raises(BadValue, match="this is a recipe already"):
+        imported(tmp_path, "extends: quickstart\ntraining: {seed: 1}\n")
+
+
+def test_a_product_without_rows_is_no_contradiction(tmp_path: Path) -> None:
+    text = '{"train_batch_size": 64, "gradient_accumulation_steps": 8, "steps_per_print": 5}'
+    found = imported(tmp_path, text, "ds.json")
+    assert found.values["training.global_batch_size"] == 64
+    assert found.left == ()
