@@ -296,6 +296,17 @@ def test_a_model_that_is_not_here_is_bad_and_told_how_to_fetch(
     assert "cut short" in findings("model", who)[0].found
 
 
+def test_offline_is_bad_only_where_something_must_still_come(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    offline = {"HF_HUB_OFFLINE": "1"}
+    assert statuses("hub", patient(environ=offline)) == ["good"]
+    assert statuses("hub", patient(environ=offline, recipe="quickstart")) == ["good"]
+    [found] = findings("hub", patient(environ=offline, recipe="lora_7b_3090"))
+    assert found.status == "bad" and found.type.startswith("unset HF_HUB_OFFLINE")
+
+
 def test_data_that_is_missing_is_bad() -> None:
     assert statuses("data", patient(recipe="quickstart")) == ["good"]
     assert statuses("data", patient(recipe="quickstart", words=("train_file=nosuch.csv",))) == ["bad"]

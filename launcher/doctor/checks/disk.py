@@ -22,10 +22,11 @@ def examine(patient: Patient) -> Iterator[Finding]:
         return
     try:
         for line in require_rooms(patient.loaded.recipe, patient.loaded.name, patient.environ):
-            yield good(line)
+            yield good(line.removeprefix("disk "))
     except LauncherError as error:
         for problem in error.problems:
-            yield bad(f"{problem.where}: {problem.what}", problem.right, typed=problem.type)
+            where = problem.where.removeprefix("disk ")
+            yield bad(f"{where}: {problem.what}", problem.right, typed=problem.type)
 
 
 def _places(patient: Patient) -> dict[str, Path]:

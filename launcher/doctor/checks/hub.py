@@ -14,7 +14,7 @@ def examine(patient: Patient) -> Iterator[Finding]:
     environ, recipe = patient.environ, patient.recipe
     is_needed = recipe is not None and not is_here(recipe.model)
     if environ.get("HF_HUB_OFFLINE", "0").lower() in ("1", "true", "yes", "on"):
-        yield good("HF_HUB_OFFLINE: nothing is asked of the hub")
+        yield _offline(patient, is_needed=is_needed)
         return
     hosts = Hosts()
     if endpoint := environ.get("HF_ENDPOINT"):
@@ -28,6 +28,16 @@ def examine(patient: Patient) -> Iterator[Finding]:
         yield bad(found.found, f"a way for the model of {patient.typed}", typed=found.type)
     else:
         yield note(found.found, "only for what is not here yet", typed=found.type)
+
+
+def _offline(patient: Patient, *, is_needed: bool) -> Finding:
+    if not is_needed:
+        return good("HF_HUB_OFFLINE: nothing is asked of the hub")
+    return bad(
+        "HF_HUB_OFFLINE forbids asking the hub",
+        f"a way for the model of {patient.typed}, which is not here",
+        typed=f"unset HF_HUB_OFFLINE ; launcher prepare {patient.typed}",
+    )
 
 
 CHECKS.register("hub", Check(name="hub", order=26, examine=examine))
