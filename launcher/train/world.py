@@ -10,12 +10,14 @@ from typing import Any, TypeVar
 import torch
 import torch.distributed as dist
 
+from launcher import heartbeat
 from launcher.errors import LauncherError, LaunchMismatch, Problem
 from launcher.facts import Machine, Starter
 from launcher.train.self_test import TIMEOUT_S, require_all_ranks_heard
 
 T = TypeVar("T")
-TIMEOUT = timedelta(minutes=30)
+# Longer than the heartbeat's: whoever watches names the rank that stands still, a collective cannot.
+TIMEOUT = timedelta(seconds=heartbeat.TIMEOUT_S + 600)
 
 
 @dataclass(frozen=True, kw_only=True)
