@@ -1,10 +1,14 @@
 """Every link of the manual leads somewhere, also to the heading that it names."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from tests.docs.manual import LINK, PAGES, ROOT, anchors, links, prose, slug
+from tests.docs.manual import INLINE, LINK, PAGES, ROOT, anchors, links, prose, slug
+
+# Plain paths below the repository's own folders; those with <name>, * or capitals stand for others.
+REPOSITORY_PATH = re.compile(r"(?:launcher|tests|docs|recipes|scripts|benchmarks|constraints)/[a-z0-9_./-]+")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -30,6 +34,12 @@ def test_the_check_finds_what_is_wrong(tmp_path: Path) -> None:
     assert leads_somewhere(page, "#a-code-title-here")
     assert not leads_somewhere(page, "#elsewhere")
     assert not leads_somewhere(page, "nowhere.md")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_paths_of_the_repository_exist(page: Path) -> None:
+    named = [text for text in INLINE.findall(prose(page)) if REPOSITORY_PATH.fullmatch(text)]
+    assert [text for text in named if not (ROOT / text).exists()] == []
 
 
 def test_every_page_can_be_reached_from_the_index() -> None:
