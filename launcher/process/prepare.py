@@ -18,7 +18,8 @@ from launcher.facts import RunArguments, Starter
 from launcher.hardware.platform_facts import find_platform
 from launcher.models.source import find_model
 from launcher.plan.replanned import memory_words
-from launcher.plan.started import resolve_started
+from launcher.plan.room_by_mount import require_rooms
+from launcher.plan.started import Started, resolve_started
 from launcher.plan.write import COMMAND_VARIABLE
 from launcher.process import ports
 from launcher.process.board import show_run
@@ -50,9 +51,20 @@ def prepare(arguments: RunArguments, starter: Starter, environ: MutableMapping[s
         require_free_port(environ)
     if starter.local_rank == 0:
         lines += clear_stale_locks(environ)
-    if starter.rank == 0 and COMMAND_VARIABLE not in environ and find_platform(environ) is not None:
-        lines += show_run(Path(loaded.recipe.output_dir).expanduser() / started.name, environ)
+    if starter.rank == 0 and COMMAND_VARIABLE not in environ:  # `launcher run` has told all that already
+        lines += _room_and_curves(started, environ)
     return tuple(lines)
+
+
+def _room_and_curves(started: Started, environ: MutableMapping[str, str]) -> list[str]:
+    """Raises DoesNotFit for a disk that is too small; on a rented machine, its disks and panel in lines."""
+    recipe = started.loaded.recipe
+    lines = require_rooms(recipe, started.name, environ)
+    if find_platform(environ) is None:
+        return []
+    if "tensorboard" in recipe.tracking.report_to:
+        lines += show_run(Path(recipe.output_dir).expanduser() / started.name, environ)
+    return lines
 
 
 def _files_notices(starter: Starter, environ: MutableMapping[str, str]) -> list[str]:
