@@ -17,7 +17,6 @@ from torch import Tensor
 from launcher import __version__
 from launcher.backends.strategy_torch import ParameterState
 from launcher.optim.table import OPTIMIZERS, WITHOUT_STATED_OPTIMIZER, keeps_state
-from launcher.recipe.training import TrainingOptions
 from launcher.train.checkpoint_checks import Held, check_continuity, check_moments, check_names, check_shapes
 from launcher.train.checkpoint_files import LOOP, read_manifest
 from launcher.train.checkpoint_write import Contents, texts
@@ -25,7 +24,7 @@ from launcher.train.job import Job
 from launcher.train.state import Progress
 
 _SHARD_BYTES = 2**30
-_SLACK_BYTES = 2**18
+_SLACK_BYTES = 2**16
 
 
 def contents(job: Job) -> Contents:
@@ -64,15 +63,22 @@ def continuity(job: Job) -> dict[str, Any]:
         "data.rows": len(job.store),
         "data.group_by_length": recipe.data.group_by_length,
         "data.max_length": job.store.max_length,
+        "data.tokens": int(job.store.offsets[-1]),
         "adapter.method": recipe.adapter.method,
-        **optimizer_facts(recipe.training),
+        "training.optim": OPTIMIZERS[recipe.training.optim].state,
         "model.model_name_or_path": recipe.model.model_name_or_path,
     }
 
 
-def optimizer_facts(options: TrainingOptions) -> dict[str, Any]:
-    """The kind of states, which must go on; where only the weights are taken over it may change."""
-    return {} if options.resume_weights_only else {"training.optim": OPTIMIZERS[options.optim].state}
+def require_continuity(job: Job, checkpoint: Path) -> None:
+    """Raise ResumeMismatch where the recipe now describes other rows, another order or other weights.
+
+    The kind of optimizer states may change where only the weights are taken over.
+    """
+    then, now = WITHOUT_STATED_OPTIMIZER | read_manifest(checkpoint)["continues"], continuity(job)
+    if job.recipe.training.resume_weights_only:
+        del now["training.optim"]
+    check_continuity(then, now, checkpoint)
 
 
 def to_host(key: str, tensor: Tensor) -> Tensor:
@@ -141,7 +147,7 @@ def load(job: Job, checkpoint: Path) -> None:
     where moments are missing, unless only the weights were asked for.
     """
     manifest = read_manifest(checkpoint)
-    check_continuity(WITHOUT_STATED_OPTIMIZER | manifest["continues"], continuity(job), checkpoint)
+    require_continuity(job, checkpoint)
     job.progress = read_progress(checkpoint)
     if job.recipe.training.resume_weights_only:
         _start_moments_anew(job.progress)

@@ -14,8 +14,8 @@ Held = dict[str, dict[str, tuple[int, ...]]]
 
 
 def check_continuity(then: dict[str, Any], now: dict[str, Any], checkpoint: Path) -> None:
-    """Raise ResumeMismatch, with every fact that has changed."""
-    changed = [key for key in now if then.get(key) != now[key]]
+    """Raise ResumeMismatch, with every fact that has changed; older checkpoints state fewer."""
+    changed = [key for key in now if key in then and then[key] != now[key]]
     if changed:
         raise ResumeMismatch(
             [

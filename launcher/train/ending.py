@@ -8,9 +8,8 @@ from launcher.errors import Interrupted
 from launcher.plan.write import write_file
 from launcher.train.callbacks.callback import Callback
 from launcher.train.callbacks.save import Save
-from launcher.train.checkpoint import continuity
-from launcher.train.checkpoint_checks import check_continuity
-from launcher.train.checkpoint_files import fault, newest_whole, place_of, read_manifest
+from launcher.train.checkpoint import require_continuity
+from launcher.train.checkpoint_files import fault, newest_whole, place_of
 from launcher.train.folder import MODEL, SUMMARY, Claim, is_finished
 from launcher.train.job import Job
 from launcher.train.save_failure import Failure, failure_of, last_save_failed
@@ -27,8 +26,7 @@ def is_ended(job: Job, place: Claim) -> bool:
 
     def look() -> bool:
         if place.checkpoint is not None:
-            then = read_manifest(place.checkpoint)["continues"]
-            check_continuity(then, continuity(job), place.checkpoint)
+            require_continuity(job, place.checkpoint)
         return is_finished(place, total_steps=job.total_steps, patience=options.early_stopping_patience)
 
     ended = job.world.broadcast(job.world.agreed(lambda: look() if job.world.is_first else False))

@@ -33,8 +33,10 @@ def words(recipe: Path, name: str, *more: str) -> list[str]:
     return ["--recipe", str(recipe), "--name", name, *more]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-@pytest.mark.parametrize("way", ["false", "true"], ids=["at once", "in the background"])
+@pytest.mark.parametrize(
+    ("number", "way"),
+    [(signal.SIGTERM, "false"), (signal.SIGINT, "true"), (signal.SIGHUP, "false"), (signal.SIGTERM, "true")],
+)
 def test_a_signal_saves_and_the_run_can_be_continued(
     classifier: WriteRecipe, tmp_path: Path, number: int, way: str
 ) -> None:
@@ -65,7 +67,7 @@ def test_a_run_that_saves_nothing_saves_when_it_is_stopped(classifier: WriteReci
 
 def test_before_the_first_step_a_signal_ends_the_run_at_once(classifier: WriteRecipe, tmp_path: Path) -> None:
     recipe = classifier()
-    asked = signals_at(("open", "model.safetensors", signal.SIGTERM))
+    asked = signals_at(("open", "tokenizer", signal.SIGTERM))
     stopped = forked.run(words(recipe, "job"), tmp_path / "log", asked)
     assert stopped.code == 75 and "stopped by SIGTERM" in stopped.said
     assert not (recipe.parent / "runs" / "job").exists()

@@ -107,7 +107,9 @@ class Save(Callback):
         else:
             kept, _ = newest_whole(job.folder) if job.world.is_first else (None, [])
             held = f"{kept.name} is kept" if kept else "there is no checkpoint yet"
-            job.say(f"{ended.failure.what()}. Training goes on; {held}; the next save tries again")
+            job.say(f"{ended.failure.what()}; {held}")
+            if ended.step < job.total_steps:
+                job.say("  training goes on; the next save tries again")
             job.say(f"  type:  {ended.failure.type()}")
         if ended.note:
             job.say(ended.note)
