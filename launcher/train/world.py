@@ -16,8 +16,7 @@ from launcher.facts import Machine, Starter
 from launcher.train.self_test import TIMEOUT_S, require_all_ranks_heard
 
 T = TypeVar("T")
-# Longer than the heartbeat's: whoever watches names the rank that stands still, a collective cannot.
-TIMEOUT = timedelta(seconds=heartbeat.TIMEOUT_S + 600)
+_LONGEST_S = 7 * 24 * 3600.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,11 +88,16 @@ def join(
     if starter.world_size > 1 or needs_group:
         _alone_defaults(starter)
         backend = "nccl" if device.type == "cuda" else "gloo"
-        dist.init_process_group(backend, timeout=TIMEOUT, rank=starter.rank, world_size=starter.world_size)
+        dist.init_process_group(backend, timeout=_timeout(), rank=starter.rank, world_size=starter.world_size)
         _check_size(starter)
     if starter.world_size > 1:
         require_all_ranks_heard(device, starter.world_size, timeout_s=self_test_timeout_s)
     return World(rank=starter.rank, num_ranks=starter.world_size, device=device)
+
+
+def _timeout() -> timedelta:
+    """Longer than the heartbeat's: whoever watches names the rank that stands still, a collective cannot."""
+    return timedelta(seconds=min(heartbeat.timeout_s(os.environ), _LONGEST_S) + 600)
 
 
 def _alone_defaults(starter: Starter) -> None:
