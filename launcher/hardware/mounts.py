@@ -49,9 +49,12 @@ def _unescaped(text: str) -> str:
 
 
 def existing(place: Path) -> Path:
-    """The place itself, or the nearest folder above it that is there, links followed."""
+    """The place itself, or the nearest folder above it that is there, links followed.
+
+    What this user may not look into counts as not there: the disk is that of the folder above.
+    """
     whole = place.absolute()
-    return next(each for each in (whole, *whole.parents) if each.exists()).resolve()
+    return next(each for each in (whole, *whole.parents) if os.path.exists(each)).resolve()  # noqa: PTH110
 
 
 def mount_of(place: Path, mounts: list[Path]) -> Path:
@@ -87,7 +90,7 @@ def biggest_folder(places: list[Path], mount: Path) -> tuple[Path, int] | None:
     sizes = {
         folder: _size(folder, left)
         for place in places
-        if place.is_dir()
+        if os.access(place, os.R_OK | os.X_OK)
         for folder in sorted(place.iterdir())
         if folder.is_dir() and not folder.is_symlink() and folder.resolve().is_relative_to(mount)
     }
