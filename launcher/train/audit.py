@@ -84,18 +84,22 @@ class Audit(Callback):
         changed = {name: any(part[name] for part in on_ranks) for name in after}
         trained = dict(job.strategy.named_trainable())
         still, moved = findings(set(trained), changed)
-        # A half type rounds small updates away: that is no cut graph, and Movement tells how much of it moves.
+        # A half type rounds small updates away: that is no cut graph, and Movement tells how much moves.
         dead = [name for name in still if trained[name].dtype not in HALVES]
         self.before = {}
         if dead or moved:
             raise TrainError(_problem(dead, moved))
         if still:
-            job.say(
-                f"audit: {len(still)} of {len(trained)} trained tensors have not moved within {UPDATES} updates: "
-                f"{_some(still)}: their half type rounds such updates away (model.dtype=auto keeps fp32 weights)"
-            )
+            job.say(_rounded(still, len(trained)))
             return
         job.say(f"audit: every trained tensor moved within {UPDATES} updates, nothing frozen did")
+
+
+def _rounded(still: list[str], num_trained: int) -> str:
+    return (
+        f"audit: warning: {len(still)} of {num_trained} trained tensors have not moved within {UPDATES} updates "
+        f"({_some(still)}): their half type rounds such updates away; model.dtype=auto keeps fp32 weights"
+    )
 
 
 def _problem(still: list[str], moved: list[str]) -> Problem:
