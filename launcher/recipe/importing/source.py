@@ -62,7 +62,7 @@ def read_source(path: Path) -> Source:
 def _from_json(path: Path, text: str) -> Source:
     try:
         content = json.loads(text, object_pairs_hook=_once)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # numbers of thousands of digits are no JSONDecodeError
         line = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
         if text.lstrip()[0] == "{":
             return _literal(path, text, line)

@@ -32,7 +32,12 @@ def recipe_text(imported: Imported) -> str:
         mark = f"  # {_SAY[key]}" if key in imported.to_say else ""
         lines.append(f"{'  ' if leaf else ''}{leaf or name}: {written(value)}{mark}")
     lines += [*_left(imported)]
-    return "\n".join(lines) + "\n"
+    return _writable("\n".join(lines) + "\n")
+
+
+def _writable(text: str) -> str:
+    """Halves of characters, which JSON's escapes can make and no file holds, as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 # Written also where they are as here by default: what a person turns first.
