@@ -16,6 +16,7 @@ from launcher.facts import RunArguments, Starter
 from launcher.plan.started import resolve_started
 from launcher.process.config_files import find_config
 from launcher.recipe.check import data_problems
+from launcher.recipe.copying import copy_recipe
 from launcher.recipe.dump import to_yaml
 from launcher.recipe.importing.importer import import_file
 from launcher.recipe.importing.text import recipe_text, report
@@ -86,7 +87,10 @@ def _recipes() -> st.SearchStrategy[Input]:
 
 
 def _load(given: Input, folder: Path) -> None:
-    loaded = load_recipe(str(_written(given, folder)))
+    path = _written(given, folder)
+    (copied := folder / "copy.yaml").unlink(missing_ok=True)
+    copy_recipe(str(path), copied)
+    loaded = load_recipe(str(path))
     data_problems(loaded)
     assert load_recipe(str(_again(folder, to_yaml(loaded.recipe)))).recipe == loaded.recipe
 
