@@ -3,10 +3,10 @@
     python benchmarks/llrd.py [--rows 1600] [--eval-rows 1000] [--epochs 3] [--seeds 1,2,3] [--device cpu]
                               [--output DIR] [--save]
 
-Every way trains from the same weights on the same rows, one rate for all; quality is on MELD's test split after
-the last step, without a choice among checkpoints. A subset of the rows keeps it short on one core, so that the
-figures compare ways with one another, not with published ones. All ways and seeds are reported, whatever they
-show. A run that was cut off goes on with the same command.
+Every way trains from the same weights on the same rows, one rate for all; quality is on MELD's test split
+after the last step, without a choice among checkpoints. A subset of the rows keeps it short on one core, so
+that the figures compare ways with one another, not with published ones. All ways and seeds are reported,
+whatever they show. A run that was cut off goes on with the same command.
 """
 
 import argparse
