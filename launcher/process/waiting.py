@@ -85,8 +85,11 @@ class Waiting:
         send(targets, signal.SIGINT if self.came[-1] == signal.SIGINT else signal.SIGTERM)
 
     def _until(self) -> float:
-        """When everything is killed: later where a rank says that it is still saving."""
-        if self.forwarded != len(self.came) or self.deadline in (0.0, float("inf")):
+        """When everything is killed: later where a rank that a person stopped says that it is still saving.
+
+        Not for a hung or lost rank's sake: the others cannot save without it.
+        """
+        if not self.came or self.deadline in (0.0, float("inf")):
             return self.deadline
         return max(self.deadline, patience_s(self.liveness.folder) + STOP_S)
 
