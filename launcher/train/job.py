@@ -27,7 +27,7 @@ class Job:
     """One rank's view of a run.
 
     `openings`: the step at which each of the model's parameters begins to train, empty where nothing is
-    frozen; `build` makes module and strategy anew for what is open after so many steps. `shapes`: of every
+    frozen, `num_opened` their elements, early and late; `build` makes module and strategy anew for what is open after so many steps. `shapes`: of every
     parameter under its name in `module`, before a backend divides it.
     """
 
@@ -49,6 +49,7 @@ class Job:
     module: TrainModule = field(init=False)
     strategy: Strategy = field(init=False)
     num_trained: int = 0
+    num_opened: int = 0
     num_parameters: int = 0
     openings: dict[str, int] = field(default_factory=dict)
     build: Callable[["Job", int], None] | None = None

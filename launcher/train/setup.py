@@ -82,7 +82,9 @@ def build_job(
         store.lengths, plan.step.global_batch_size, recipe.training.seed, recipe.data.group_by_length
     )
     total = total_steps(recipe.training, order.steps_per_epoch)
-    opened = world.agreed(lambda: _openings(recipe, splits, order.steps_per_epoch, total))
+    opened, said = world.agreed(lambda: _openings(recipe, splits, order.steps_per_epoch, total))
+    if world.is_first and said:
+        print("\n".join(said), file=sys.stderr, flush=True)
 
     def build(job: Job, step: int) -> None:
         """Module and strategy over what is open after so many steps, the base model's weights in them."""
@@ -93,6 +95,7 @@ def build_job(
         sizes = [(parameter.requires_grad, parameter.numel()) for parameter in module.parameters()]
         job.num_trained = sum(size for is_trained, size in sizes if is_trained)
         job.num_parameters = sum(size for _, size in sizes)
+        job.num_opened = sum(p.numel() for name, p in module.model.named_parameters() if name in job.openings)
         job.shapes = {name: tuple(parameter.shape) for name, parameter in module.named_parameters()}
         job.module = module
         job.strategy = _connect(recipe, plan, world, module, ds_config, freeze.opened_at(job))
@@ -123,16 +126,16 @@ def build_job(
     return job
 
 
-def _openings(recipe: Recipe, splits: Splits, steps_per_epoch: int, total: int) -> dict[str, int]:
+def _openings(
+    recipe: Recipe, splits: Splits, steps_per_epoch: int, total: int
+) -> tuple[dict[str, int], list[str]]:
     """When each parameter opens, off the module tree: what names nothing is refused before weights come."""
     if not recipe.freeze.is_used:
-        return {}
+        return {}, []
     names = parameter_names(recipe.model, task=recipe.task, num_labels=max(1, len(splits.label_names)))
     found = openings(recipe.freeze, names)
     steps, late = opening_steps(found.at_epoch, steps_per_epoch=steps_per_epoch, total_steps=total)
-    for line in (*found.notices, *late):
-        print(line, file=sys.stderr)
-    return steps
+    return steps, [*found.notices, *late]
 
 
 def _data(recipe: Recipe, world: World) -> Prepared:
@@ -257,10 +260,11 @@ def _check_disk(job: Job) -> None:
     """Refuse before the first step what would fail at the last save."""
     options = job.recipe.training
     # One more than is kept: the newest is whole before the oldest goes.
-    saves = options.save_steps is not None or options.load_best_model_at_end
+    saves = options.save_steps is not None or options.load_best_model_at_end or bool(job.starts)
     kept = (options.save_total_limit or 1) + 1 + options.load_best_model_at_end if saves else 0
     # A checkpoint holds an fp32 weight and two moments a trained parameter, the final model the weight.
-    one, final = 12 * job.num_trained, 4 * job.num_trained
+    most = max(job.num_trained, job.num_opened)
+    one, final = 12 * most, 4 * most
     # What a continued run has on the disk already is part of that.
     held = bytes_held(job.folder) if options.resume_from_checkpoint else 0
     require_free(job.folder, kept=kept, checkpoint_bytes=one, final_bytes=final, held_bytes=held)
