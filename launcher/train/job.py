@@ -27,8 +27,9 @@ class Job:
     """One rank's view of a run.
 
     `openings`: the step at which each of the model's parameters begins to train, empty where nothing is
-    frozen, `num_opened` their elements, early and late; `build` makes module and strategy anew for what is open after so many steps. `shapes`: of every
-    parameter under its name in `module`, before a backend divides it.
+    frozen, `num_opened` their elements, early and late; `build` makes module and strategy anew for what is
+    open after so many steps. `shapes`: of every parameter under its name in `module`, before a backend
+    divides it.
     """
 
     recipe: Recipe
