@@ -10,7 +10,9 @@ from launcher.plan.choose import DEFAULT_MICRO_BATCH
 from launcher.precision import choose
 from launcher.recipe.batch import solve
 from launcher.recipe.schema import Recipe
+from launcher.recipe.tracking import REMOTE
 from launcher.recipe.training import Every, TrainingOptions
+from launcher.rehearse.phases import small_freeze
 from launcher.rehearse.rows import NUM_EVAL, NUM_TRAIN
 
 NUM_STEPS, SAVE_STEPS, EVAL_STEPS = 12, 2, 4
@@ -33,16 +35,25 @@ def small_recipe(recipe: Recipe, stage: Stage, num_steps: int = NUM_STEPS) -> Re
     model = {"model_name_or_path": str(stage.model), "pip_package": None, "gguf_file": None, "revision": None}
     if recipe.model.attn_implementation == "flash_attention_2":
         model["attn_implementation"] = "auto"
+    training = _training(recipe, stage.vocabulary_size, num_steps)
+    batch = training.global_batch_size
     return recipe.model_copy(
         update={
+            "freeze": small_freeze(recipe.freeze, num_steps=num_steps, global_batch_size=batch),
             "model": recipe.model.model_copy(update=model),
             "data": recipe.data.model_copy(update=_data(recipe, stage)),
-            "training": _training(recipe, stage.vocabulary_size, num_steps),
+            "training": training,
             "backend": _backend(recipe, stage),
             "hardware": recipe.hardware.model_copy(update={"device": "cpu", "gpu": None}),
+            "tracking": recipe.tracking.model_copy(update={"report_to": _report_to(recipe)}),
             "output_dir": str(stage.runs),
         }
     )
+
+
+def _report_to(recipe: Recipe) -> tuple[str, ...]:
+    """Nobody outside this machine is told of a rehearsal, and no tracker's package is needed for it."""
+    return tuple(name for name in recipe.tracking.report_to if name not in REMOTE) or ("none",)
 
 
 def precision_of(recipe: Recipe) -> str:

@@ -8,9 +8,12 @@ from launcher.errors import HardwareError
 from launcher.recipe import library
 from launcher.recipe.batch import solve
 from launcher.recipe.dump import to_yaml
+from launcher.recipe.freezing import openings
 from launcher.recipe.load import load_recipe
 from launcher.recipe.schema import Recipe
+from launcher.rehearse.rows import NUM_TRAIN
 from launcher.rehearse.shrink import NUM_STEPS, Stage, precision_of, small_recipe
+from launcher.rehearse.sizes import NUM_LAYERS
 
 
 def _small(name: str, *overrides: str, gpus: int = 1, made_up: bool = False) -> tuple[Recipe, Recipe]:
@@ -80,3 +83,22 @@ def test_every_shipped_recipe_shrinks_to_one_that_loads(name: str, tmp_path: Pat
     kept = {"adapter", "backend", "task", "tracking"}
     assert recipe.model_dump(include=kept) == small.model_dump(include=kept)
     assert (small.hardware.device, small.training.seed) == ("cpu", recipe.training.seed)
+
+
+def test_a_rehearsal_tells_no_tracker_outside_this_machine(tmp_path: Path) -> None:
+    _, small = _small("quickstart", "report_to=[tensorboard, wandb]", made_up=True)
+    assert small.tracking.report_to == ("tensorboard",)
+    _, small = _small("quickstart", "report_to=swanlab", made_up=True)
+    assert small.tracking.report_to == ("none",)
+
+
+def test_every_phase_of_a_freezing_plan_is_reached_on_two_blocks() -> None:
+    schedule = "freeze.schedule={0: head, 2: top 2 blocks, 4: blocks 18-23, 6: all}"
+    recipe, small = _small("bert_base_imdb_3090", schedule, "freeze.modules=[embeddings, bottom 9 blocks]")
+    per_epoch = -(-NUM_TRAIN // small.training.global_batch_size)
+    starts = [round(epoch * per_epoch) for epoch, _ in small.freeze.epochs()]
+    assert starts == sorted(set(starts)) and starts[0] == 0 and starts[-1] < NUM_STEPS
+    names = [f"bert.encoder.layer.{index}.output.dense.weight" for index in range(NUM_LAYERS)]
+    found = openings(small.freeze, ["bert.embeddings.word.weight", *names, "classifier.weight"]).at_epoch
+    assert set(found) == {names[-1], "classifier.weight"}
+    assert len(small.freeze.schedule) == len(recipe.freeze.schedule)
