@@ -101,10 +101,13 @@ def _timeout() -> timedelta:
 
 
 def _alone_defaults(starter: Starter) -> None:
-    """A group of one needs an address too; a free port, whatever a starter's fixed default is."""
+    """A group of one needs an address too; a free port, whatever a starter's fixed default is.
+
+    torchrun keeps the group's store itself, at the port that it names: one of our own would never answer.
+    """
     os.environ.setdefault("LOCAL_RANK", str(starter.local_rank))
     os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
-    if starter.world_size == 1:
+    if starter.world_size == 1 and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
         os.environ.update(RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT=_free_port())
 
 
