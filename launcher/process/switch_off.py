@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from launcher.hardware.platform_facts import Platform, find_platform
@@ -42,7 +43,8 @@ def switch_off(folder: Path, grace_s: float, environ: Mapping[str, str], say: Sa
 def flush() -> None:
     """Lines, files and the kernel's buffers reach the disk."""
     for stream in (sys.stdout, sys.stderr):
-        stream.flush()
+        with suppress(OSError):  # a terminal that was closed has nothing to keep
+            stream.flush()
     os.sync()
 
 
