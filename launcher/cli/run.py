@@ -28,7 +28,7 @@ from launcher.process.arguments import (
 )
 from launcher.process.around_run import AroundRun, around_run
 from launcher.process.command import Chosen, Command, Start, choose_starter, starter_command
-from launcher.process.detach import detach, without_detach
+from launcher.process.detach import detach, require_folder, without_detach
 from launcher.process.gpus import peer_environment, visible_gpus
 from launcher.process.own_files import OwnFiles, agree, read_own_files
 from launcher.process.ports import free_port
@@ -85,6 +85,7 @@ def run(args: argparse.Namespace) -> int:
     around = around_run(run_arguments(reader), asked, os.environ, dry=is_only_checked)
     command = build(reader, os.environ)
     if "detach" in reader.flags and not is_dry:
+        require_folder(run_arguments(reader), around.loaded.recipe, around.folder)
         detached = detach(without_detach(args.words), around.folder, os.environ)
         print("\n".join(detached.lines()))
         return 0

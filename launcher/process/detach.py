@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from launcher.errors import BadValue, Problem
+from launcher.facts import RunArguments
 from launcher.process.rank_process import refuse_world_writing
+from launcher.recipe.schema import Recipe
+from launcher.train.folder import LOG_VARIABLE, claim
 
-LOG_VARIABLE = "LAUNCHER_LOG"  # as `train/folder.py` names it: where this run's output goes
 _ROOT = Path(__file__).resolve().parents[2]
 # The package from where this one was imported, whatever the working directory holds.
 _START = (
@@ -41,6 +43,13 @@ class Detached:
 def without_detach(words: Sequence[str]) -> list[str]:
     """The words that the background process is given."""
     return [word for word in words if word != "--detach"]
+
+
+def require_folder(arguments: RunArguments, recipe: Recipe, folder: Path) -> None:
+    """Refuse a folder that the first rank would refuse, while somebody still looks. Raises Conflict."""
+    asked = arguments.resume or recipe.training.resume_from_checkpoint
+    if asked is None and not arguments.new and folder.is_dir():
+        claim(folder, resume=None, new=False)
 
 
 def detach(words: Sequence[str], folder: Path, environ: Mapping[str, str]) -> Detached:
