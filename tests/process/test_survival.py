@@ -151,10 +151,20 @@ def test_ctrl_c_and_mistakes_are_not_restarted(begin: Begin) -> None:
     assert "restart 1" not in again.text()
 
 
-@pytest.mark.slow
-def test_torchruns_own_restarts_resume(tmp_path: Path, started: list[Started]) -> None:
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
+ACCELERATE = [sys.executable, "-m", "accelerate.commands.launch", "--config_file"]
+ACCELERATE += ["accelerate_configs/multi_gpu.yaml", "--num_processes", "2", "--main_process_port", "0"]
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        pytest.param(TORCHRUN, marks=pytest.mark.slow, id="torchrun"),
+        pytest.param(ACCELERATE, marks=pytest.mark.long, id="accelerate"),
+    ],
+)
+def test_starters_own_restarts_resume(tmp_path: Path, started: list[Started], head: list[str]) -> None:
     recipe = write_recipe(tmp_path)
-    head = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
     command = [*head, "--max_restarts=1", "launcher/run.py", "--recipe", str(recipe), *STEPS]
     started.append(run := Started(tmp_path, command))
     run.wait_for_steps(12)
@@ -162,6 +172,17 @@ def test_torchruns_own_restarts_resume(tmp_path: Path, started: list[Started]) -
     assert run.end() == 0, run.text()[-3000:]
     assert "resumed from" in run.text()
     assert _steps(tmp_path) == list(range(1, 301))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("backend", ["zero2", "zero3", "fsdp2"])
+def test_every_kind_of_backend_continues_by_itself(begin: Begin, backend: str) -> None:
+    run = begin("--backend", backend, "--gpus", "2", "--restarts", "2", *STEPS)
+    run.wait_for_steps(12)
+    os.kill(run.rank(1), signal.SIGKILL)
+    assert run.end() == 0, run.text()[-3000:]
+    assert re.search(r"restart 1 of 2: .*rank 1 ", run.text())
+    assert _steps(run.folder) == list(range(1, 301))
 
 
 @pytest.mark.long
