@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from launcher.backends.options import BACKENDS
 from launcher.errors import LauncherError
 from launcher.facts import Machine
 from launcher.hardware.catalog import Gpu, find
@@ -50,7 +51,8 @@ class SpeedFacts:
 
 def speed_facts(job: Job, machine: Machine) -> tuple[SpeedFacts, str]:
     """What can be known of this run, and why there is no price where a price list is broken."""
-    num_cards = job.plan.step.num_ranks
+    takes_all = BACKENDS.get(job.plan.backend).takes_all_cards
+    num_cards = max(1, machine.num_gpus) if takes_all else job.plan.step.num_ranks
     gpu = find(machine.gpu_name, machine.gpu_memory_bytes) if machine.device == "cuda" else None
     price, why_not = _price(gpu) if gpu else (None, "")
     facts = SpeedFacts(

@@ -10,16 +10,20 @@ from pathlib import Path
 from typing import Any
 
 from launcher.train.metrics_log import FILE as METRICS
-from launcher.train.metrics_log import LineFile, as_json
+from launcher.train.metrics_log import LineFile, as_json, say
 
 FILE = "history.jsonl"
 
 
 def note(folder: Path, event: str, step: int, **facts: Any) -> None:
     """Append an event, with the time (seconds since 1970) and the step that it came after."""
-    file = LineFile(folder / FILE)
-    file.write(as_json({"event": event, "step": step, "time": round(time.time(), 3), **facts}))
-    file.close()
+    line = as_json({"event": event, "step": step, "time": round(time.time(), 3), **facts})
+    try:
+        file = LineFile(folder / FILE)
+        file.write(line)
+        file.close()
+    except OSError as error:  # the run, or the failure that is being noted, is worth more
+        say(f"{folder / FILE} cannot be written ({error.strerror})")
 
 
 def earlier_seconds(folder: Path) -> float:

@@ -4,7 +4,9 @@ import json
 import math
 from pathlib import Path
 
-from launcher.train.metrics_log import FILE, MetricsLog, keep_until
+import pytest
+
+from launcher.train.metrics_log import CONFUSIONS, FILE, LineFile, MetricsLog, keep_until
 
 
 def log(folder: Path, start: int, board: bool = False) -> MetricsLog:
@@ -63,3 +65,30 @@ def test_numbers_reach_tensorboard(tmp_path: Path) -> None:
 def test_nothing_to_keep_is_no_error(tmp_path: Path) -> None:
     keep_until(tmp_path / FILE, 3)
     assert not (tmp_path / FILE).exists()
+
+
+def test_a_full_disk_loses_lines_is_said_once_and_ends_no_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    full = tmp_path / FILE
+    full.symlink_to("/dev/full")  # every write to it finds no space
+    file = LineFile(full)
+    file.write('{"step": 1}\n')
+    file.write('{"step": 2}\n')
+    assert capsys.readouterr().err.count("No space left on device") == 1
+    full.unlink()
+    full.touch()
+    file._begin_again()
+    file.write('{"step": 3}\n')
+    file.close()
+    assert [json.loads(line) for line in full.read_text().split("\n") if line] == [{"step": 3}]
+
+
+def test_a_resumed_run_keeps_the_confusions_of_the_steps_that_it_keeps(tmp_path: Path) -> None:
+    first = log(tmp_path, 0)
+    for step in (2, 4, 6):
+        first.keep_confusions({"step": step, "labels": ["a", "b"], "counts": [[0, 1, step]]})
+    first.close()
+    log(tmp_path, 4).close()
+    kept = [json.loads(line)["step"] for line in (tmp_path / CONFUSIONS).read_text().splitlines()]
+    assert kept == [2, 4]

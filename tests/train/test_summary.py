@@ -17,6 +17,25 @@ def finished(recipe: Path, backend: str, **variables: str) -> dict[str, Any]:
     return found
 
 
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def check_what_is_told(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The log, the history, the classes that were mixed up, and a report of all of it."""
+    steps = [line for line in lines(run / "metrics.jsonl") if "loss" in line]
+    assert all(line["memory_now_bytes"] > 0 and line["elapsed_s"] > 0 for line in steps)
+    assert all("mfu" not in line and "cost_low" not in line for line in steps), "no card, no figure"
+    history = lines(run / "history.jsonl")
+    assert [(line["event"], line["step"]) for line in history] == [("started", 0), ("ended", 4)]
+    confused = lines(run / "confusions.jsonl")
+    assert [line["step"] for line in confused] == [2, 4]
+    assert {sum(count[2] for count in line["counts"]) for line in confused} == {23}
+    assert main(["report", str(run)]) == 0
+    file = Path(capsys.readouterr().out.strip())
+    assert file == run / "report.html" and "finished: 4 steps" in file.read_text()
+
+
 def test_a_run_keeps_prediction_and_measurement_and_the_next_plan_shows_them(
     classifier: WriteRecipe, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -31,6 +50,7 @@ def test_a_run_keeps_prediction_and_measurement_and_the_next_plan_shows_them(
     assert memory["predicted"]["standing"].startswith(("validated on", "derived"))
     assert speed["samples_per_s"] > 0 and speed["predicted_samples_per_s"] is None
     assert found["plan"]["micro_batch_size"] * found["plan"]["accumulation_steps"] == 12
+    check_what_is_told(recipe.parent / "runs" / "first", capsys)
     assert main(["plan", str(recipe)]) == 0
     said = capsys.readouterr().out
     assert f"record    {recipe.parent / 'runs' / 'first'}: single_gpu x 1" in said and "predicted" in said
