@@ -79,8 +79,10 @@ def compile_recipe(wanted: Wanted) -> Compiled:
         )
     )
     files["command.txt"] = lines_text(commands)
-    notices = (*loaded.notices, *([] if gpu else ["no card is named: compiled for a CPU; --gpu NAME"]))
-    return Compiled(files=files, commands=commands, plan=plan, notices=notices)
+    notices = [*loaded.notices, *([] if gpu else ["no card is named: compiled for a CPU; --gpu NAME"])]
+    if wanted.to == "trainer" and recipe.freeze.is_used:
+        notices.append("freeze is not in TrainingArguments: the Trainer trains what your script leaves open")
+    return Compiled(files=files, commands=commands, plan=plan, notices=tuple(notices))
 
 
 def _load(wanted: Wanted) -> LoadedRecipe:
