@@ -68,7 +68,8 @@ class Audit(Callback):
 
     def on_record(self, job: Job, record: StepRecord) -> None:
         """Count the updates that can have moved something."""
-        self.updates += not record.skipped and record.learning_rate > 0
+        # Without any gradient nothing can: a step of masked rows, or numbers that are told of elsewhere.
+        self.updates += not record.skipped and record.learning_rate > 0 and record.grad_norm > 0
 
     def is_due(self, job: Job, step: int) -> bool:
         """Right after the last of the first updates."""
@@ -97,8 +98,8 @@ class Audit(Callback):
 
 def _rounded(still: list[str], num_trained: int) -> str:
     return (
-        f"audit: warning: {len(still)} of {num_trained} trained tensors have not moved within {UPDATES} updates "
-        f"({_some(still)}): their half type rounds such updates away; model.dtype=auto keeps fp32 weights"
+        f"audit: warning: {len(still)} of {num_trained} trained tensors have not moved within {UPDATES} "
+        f"updates ({_some(still)}): their half type rounds them away; model.dtype=auto keeps fp32 weights"
     )
 
 

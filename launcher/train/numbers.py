@@ -55,7 +55,7 @@ class Numbers:
         self.is_scaled = is_scaled
         self.in_a_row = in_a_row
         self.has_updated = has_updated
-        self.zeros = 0
+        self.zeros = self.flat = 0
         self.past: deque[Past] = deque(maxlen=KEPT)
 
     def add(self, record: StepRecord) -> Stop | None:
@@ -97,12 +97,15 @@ class Numbers:
                 f"(training.max_skipped_steps is {options.max_skipped_steps})",
             )
 
-    def is_stuck_at_zero(self, record: StepRecord) -> bool:
-        """Whether the loss has now been exactly 0.0 for several steps; true once a stretch of them.
+    def stuck_at_zero(self, record: StepRecord) -> str | None:
+        """Which of loss and gradients has now been exactly 0 for several steps; once a stretch of them.
 
         Steps without targets, whose loss is 0 by nature, say nothing.
         """
         if not record.num_targets:
-            return False
+            return None
         self.zeros = self.zeros + 1 if record.step_loss == 0.0 else 0
-        return self.zeros == ZERO_STEPS
+        self.flat = self.flat + 1 if record.grad_norm == 0.0 else 0
+        if self.zeros == ZERO_STEPS:
+            return "the loss"
+        return "every gradient" if self.flat == ZERO_STEPS else None

@@ -2,6 +2,7 @@
 
 from launcher.errors import Problem, TrainError
 from launcher.train.job import Job
+from launcher.train.numbers import ZERO_STEPS
 from launcher.train.state import StepRecord
 
 WHY = (
@@ -26,16 +27,16 @@ def require_targets(job: Job) -> None:
         job.say(f"{empty:,} of {rows:,} training rows have no trained token: nothing is learnt from them")
 
 
-def stuck_at_zero(job: Job, record: StepRecord, *, steps: int, has_learnt: bool) -> None:
-    """Say that the loss has been 0.0 for so many steps. Raises TrainError where no gradient ever was."""
-    what = f"the loss has been exactly 0.0 for {steps} steps"
+def stuck_at_zero(job: Job, record: StepRecord, what: str, *, has_learnt: bool) -> None:
+    """Say that loss or gradients have been 0 for some steps. Raises TrainError where no gradient ever was."""
+    said = f"{what} has been exactly 0.0 for {ZERO_STEPS} steps"
     if has_learnt:
-        job.say(f"step {record.step}: {what}: {WHY}")
+        job.say(f"step {record.step}: {said}: {WHY}")
         return
     raise TrainError(
         Problem(
             where=f"step {record.step}",
-            what=f"{what} and every gradient is 0: nothing has been learnt; {WHY}",
+            what=f"{said}, and no step ever had a gradient: nothing has been learnt; {WHY}",
             right="rows with different labels or answers, and a loss above 0 at the beginning",
             type="launcher data RECIPE to see labels and trained tokens",
         )

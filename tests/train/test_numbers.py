@@ -93,18 +93,23 @@ def test_b067_first_fp16_skips_are_the_scale_settling() -> None:
 def test_a_loss_of_zero_for_eight_steps_is_told_once() -> None:
     found = numbers()
     zero = {"skipped": False, "step_loss": 0.0}
-    told = [found.is_stuck_at_zero(record(step, **zero)) for step in range(1, 30)]
-    assert told.index(True) == 7 and sum(told) == 1
-    assert not found.is_stuck_at_zero(record(30, skipped=False))
+    told = [found.stuck_at_zero(record(step, **zero)) for step in range(1, 30)]
+    assert told.index("the loss") == 7 and sum(each is not None for each in told) == 1
+    assert found.stuck_at_zero(record(30, skipped=False)) is None
     assert found.zeros == 0
+
+
+def test_gradients_of_zero_are_told_too_where_the_loss_is_not() -> None:
+    found = numbers()
+    told = [found.stuck_at_zero(record(step, skipped=False, grad_norm=0.0)) for step in range(1, 20)]
+    assert told.index("every gradient") == 7 and sum(each is not None for each in told) == 1
 
 
 def test_windows_without_targets_are_not_counted_as_zeros() -> None:
     found = numbers()
     for step in range(1, 30):
-        assert not found.is_stuck_at_zero(
-            record(step, skipped=False, step_loss=0.0, num_targets=0), num_ranks=1
-        )
+        blind = record(step, skipped=False, step_loss=0.0, grad_norm=0.0, num_targets=0)
+        assert found.stuck_at_zero(blind) is None
 
 
 def noisy(draw: random.Random) -> float:

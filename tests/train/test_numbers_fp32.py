@@ -58,4 +58,4 @@ def test_b067_the_advice_as_typed_lets_the_overflowing_run_learn(
     advised = next(word for word in str(error).split() if word.startswith("training.fp32_modules="))
     folder, error = run(recipe, f"model_name_or_path={model}", advised.rstrip(";"))
     assert error is None
-    assert metrics(folder)[-2]["skipped_steps"] <= 2
+    assert [line["skipped_steps"] for line in metrics(folder) if "loss" in line][-1] <= 2

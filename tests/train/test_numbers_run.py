@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +23,7 @@ from tests.train.conftest import WriteRecipe
 
 Change = Callable[[dict[str, torch.Tensor]], None]
 DENSE = "bert.encoder.layer.1.output.dense.weight"
+MICRO_BATCHES = 4  # of a step of the classifier's recipe
 WORDS = "bert.embeddings.word_embeddings.weight"
 
 
@@ -139,7 +141,7 @@ def test_b067_first_overflows_of_fp16_are_said_once_and_the_run_goes_on(
     import launcher.train.setup as setup
 
     scale = setup.LossScale
-    monkeypatch.setattr(setup, "LossScale", lambda precision: scale(precision, initial=2.0**20))
+    monkeypatch.setattr(setup, "LossScale", lambda precision: scale(precision, initial=2.0**21))
     folder, error = run(classifier(precision="fp16"))
     assert error is None
     said = capsys.readouterr().err
@@ -157,19 +159,19 @@ def test_the_last_finite_checkpoint_is_kept_and_named(
     assert (folder / "checkpoint-4").is_dir()
 
 
-def poison_from(monkeypatch: pytest.MonkeyPatch, *, step: int, until: int = 10**6) -> None:
+def poison_from(monkeypatch: pytest.MonkeyPatch, *, step: int) -> None:
     """From that step (from 1) on a block's output is NaN in training, whatever the weights."""
     train = rank.train
 
     def spoilt(job: Job, *rest: Any) -> None:
         layer = job.module.base().bert.encoder.layer[0].output.dense
-        forward = layer.forward
+        forward, calls = layer.forward, 0
 
         def nan(*inputs: torch.Tensor) -> torch.Tensor:
-            # The window in work is the one after the settled and the pending step.
-            now = job.progress.step + 1 + (job.progress.step > 0)
+            nonlocal calls
+            calls += layer.training
             output: torch.Tensor = forward(*inputs)
-            return output * torch.nan if layer.training and step <= now <= until else output
+            return output * torch.nan if layer.training and calls > MICRO_BATCHES * (step - 1) else output
 
         layer.forward = nan
         train(job, *rest)
@@ -192,7 +194,7 @@ def test_a_single_label_has_a_loss_of_zero_and_the_run_says_why(
     monkeypatch.setattr(setup, "TrainModule", Constant)
     _, error = run(classifier())
     assert isinstance(error, TrainError) and not isinstance(error, NonFinite)
-    assert "exactly 0.0 for 8 steps" in str(error) and "every gradient is 0" in str(error)
+    assert "the loss has been exactly 0.0 for 8 steps" in str(error) and "no step ever had" in str(error)
     assert "every label masked" in str(error)
 
 
@@ -248,19 +250,17 @@ def test_rows_without_a_trained_token_are_counted_and_all_of_them_refused(
     mask_rows(monkeypatch, lambda count: slice(0, 5))
     _, error = run(generator(max_steps=3, global_batch_size=2, per_device_train_batch_size=2))
     assert error is None
-    assert "5 of 47 training rows have no trained token" in capsys.readouterr().err
+    assert re.search(r"5 of \d+ training rows have no trained token", capsys.readouterr().err)
     mask_rows(monkeypatch, lambda count: slice(0, count))
     _, error = run(generator(max_steps=3))
-    assert error is not None and "none of the 47 training rows has a trained token" in str(error)
+    assert re.search(r"none of the \d+ training rows has a trained token", str(error))
 
 
 def test_a_window_of_masked_rows_alone_is_said_and_is_no_error(
     generator: WriteRecipe, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mask_rows(monkeypatch, lambda count: slice(0, 20))
-    folder, error = run(
-        generator(num_train_epochs=1, global_batch_size=1, per_device_train_batch_size=1, max_steps=47)
-    )
+    folder, error = run(generator(num_train_epochs=1, global_batch_size=1, per_device_train_batch_size=1))
     assert error is None
     said = capsys.readouterr().err
     assert said.count("none of its 1 rows has a trained token") == 1

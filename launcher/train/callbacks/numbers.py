@@ -63,8 +63,8 @@ class WatchNumbers(Callback):
             return
         self._spikes(job, record)
         self.has_learnt |= record.grad_norm > 0
-        if self.numbers.is_stuck_at_zero(record):
-            stuck_at_zero(job, record, steps=self.numbers.zeros, has_learnt=self.has_learnt)
+        if (what := self.numbers.stuck_at_zero(record)) is not None:
+            stuck_at_zero(job, record, what, has_learnt=self.has_learnt)
 
     def _skipped(self, job: Job, record: StepRecord) -> None:
         shares = job.world.gather(record.share)
