@@ -88,8 +88,8 @@ def _listed(base: str, model_id: str) -> list[dict[str, Any]]:
 
 
 def _is_here(folder: Path, file: Mapping[str, Any]) -> bool:
-    path = folder / file["Path"]
-    return path.is_file() and path.stat().st_size == int(file["Size"])
+    path, size = folder / str(file["Path"]), int(file["Size"])
+    return path.is_file() and path.stat().st_size == size
 
 
 def _fetch_file(base: str, file: Mapping[str, Any], folder: Path, say: Callable[[str], object]) -> None:
