@@ -1,5 +1,6 @@
 """Applies prompt tuning, P-tuning and prefix tuning through PEFT."""
 
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,6 +20,7 @@ from launcher.adapters.p_tuning import PTuningOptions
 from launcher.adapters.peft_torch import TASK_TYPES, wrap
 from launcher.adapters.prefix import PrefixOptions
 from launcher.adapters.prompt import PromptOptions
+from launcher.errors import BadValue, Problem
 
 
 def _config(options: AdapterOptions, task: str) -> PeftConfig:
@@ -41,8 +43,27 @@ def _config(options: AdapterOptions, task: str) -> PeftConfig:
 
 
 def apply(model: nn.Module, options: AdapterOptions, *, task: str) -> nn.Module:
-    """The PEFT model: only the vectors (or what makes them) train, and a classifier's new head."""
+    """The PEFT model: only the vectors (or what makes them) train, and a classifier's new head.
+
+    Raises BadValue for prefix tuning where the model takes no keys and values from before.
+    """
+    if isinstance(options, PrefixOptions):
+        _require_cache(model)
     return wrap(model, _config(options, task))
+
+
+def _require_cache(model: nn.Module) -> None:
+    """PEFT says so only at the first forward pass."""
+    if "past_key_values" not in inspect.signature(model.forward).parameters:
+        kind = getattr(getattr(model, "config", None), "model_type", type(model).__name__)
+        raise BadValue(
+            Problem(
+                where="adapter.method",
+                what=f"prefix reaches attention through a key-value cache, and {kind} takes none here",
+                right="prompt, p_tuning, bottleneck, ia3 or lora; prefix with a decoder",
+                type="adapter.method=p_tuning, or adapter.method=lora",
+            )
+        )
 
 
 def restore_encoder(model: nn.Module, weights: Mapping[str, Tensor]) -> None:

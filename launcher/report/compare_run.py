@@ -123,7 +123,7 @@ def _summary(place: Path) -> dict[str, Any] | None:
 def _last_words(log: Path) -> str:
     """The lines that a person would read first: what is wrong, and what would be right."""
     lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines()]
-    lines = [line for line in lines if line]
+    lines = [line for line in lines if line and not line.startswith("launcher run: ")]
     at = next((index for index in reversed(range(len(lines))) if lines[index].startswith("right:")), None)
     if at:
         return f"{lines[at - 1]} ({log.name})"
