@@ -56,7 +56,7 @@ KINDS = {
         Kind(name="kill in a phase", draw=_phase, install=kinds.kill_in_a_phase),
         Kind(
             name="kill in a save",
-            draw=lambda draw: {"step": draw.randint(1, STEPS), "operation": draw.randint(1, 16)},
+            draw=lambda draw: {"step": draw.randint(1, STEPS), "operation": draw.randint(1, 6)},
             install=kinds.kill_in_a_save,
         ),
         Kind(name="kill by the clock", draw=lambda draw: {"step": 0, "after_s": draw.uniform(0.5, 6.0)}),

@@ -176,9 +176,9 @@ def _kill_later(pid: int, after_s: float) -> None:
 
 
 def table(done: list[Case]) -> str:
-    """Kind by kind: injected, survived, steps done twice (sum and most), wrong."""
+    """Kind by kind: injected, runs that it ended, survived, steps done twice (sum and most), wrong."""
     lines = [
-        f"{'kind':24} {'injected':>8} {'on ranks':>8} {'survived':>8} {'redone':>7} {'most':>5} {'wrong':>6}"
+        f"{'kind':24} {'injected':>8} {'on ranks':>8} {'ended':>6} {'survived':>8} {'redone':>7} {'most':>5} {'wrong':>6}"
     ]
     for name in [*KINDS, "all"]:
         found = [case for case in done if name in (case.kind, "all")]
@@ -186,7 +186,8 @@ def table(done: list[Case]) -> str:
             several = sum(case.num_ranks > 1 for case in found)
             lost = [case.lost_steps for case in found]
             right = sum(case.right for case in found)
-            counts = f"{len(found):8} {several:8} {right:8} {sum(lost):7} {max(lost):5}"
+            ended = sum(case.starts > 1 for case in found)
+            counts = f"{len(found):8} {several:8} {ended:6} {right:8} {sum(lost):7} {max(lost):5}"
             lines.append(f"{name:24} {counts} {len(found) - right:6}")
     return "\n".join(lines)
 

@@ -25,4 +25,5 @@ def test_the_long_form_hits_every_kind_and_backend() -> None:
 
 
 def test_a_seed_makes_the_same_faults_again() -> None:
-    assert list(cases(30, seed=4)) == list(cases(30, seed=4)) != list(cases(30, seed=5))
+    first, again, other = (repr(list(cases(30, seed=seed))) for seed in (4, 4, 5))
+    assert first == again != other
