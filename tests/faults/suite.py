@@ -177,9 +177,8 @@ def _kill_later(pid: int, after_s: float) -> None:
 
 def table(done: list[Case]) -> str:
     """Kind by kind: injected, runs that it ended, survived, steps done twice (sum and most), wrong."""
-    lines = [
-        f"{'kind':24} {'injected':>8} {'on ranks':>8} {'ended':>6} {'survived':>8} {'redone':>7} {'most':>5} {'wrong':>6}"
-    ]
+    heads = ("injected", "on ranks", " ended", "survived", " redone", " most", " wrong")
+    lines = [" ".join([f"{'kind':24}", *heads])]
     for name in [*KINDS, "all"]:
         found = [case for case in done if name in (case.kind, "all")]
         if found:
