@@ -53,7 +53,8 @@ class Liveness:
         if now - last_s < (self.timeout_s if has_begun else max(self.timeout_s, START_S)):
             return None
         if not working:
-            words = f"no rank has begun within {now - last_s:.0f} s"
+            what = "every rank has ended, its starter has not" if beats else "no rank has begun"
+            words = f"{what} within {now - last_s:.0f} s"
             return Finding(rank=-1, pid=0, words=words, is_hung=True, must_end=True)
         return _hung(working, now)
 
