@@ -5,6 +5,8 @@ from typing import Any
 
 NUM_LAYERS, WIDTH, MLP_WIDTH, NUM_EXPERTS = 2, 64, 128, 4
 _MOST_GROUPED = 8
+# bitsandbytes 0.50 packs 4-bit weights for a CPU in blocks of so many rows: keys and values are the narrowest.
+_ROWS_PACKED = 32
 _LAYERS = ("num_hidden_layers", "num_layers", "n_layer", "n_layers")
 _WIDTHS = ("hidden_size", "n_embd", "d_model", "dim", "word_embed_proj_dim")
 _MLPS = ("intermediate_size", "ffn_dim", "n_inner", "d_ff", "hidden_dim", "ffn_hidden_size")
@@ -24,7 +26,8 @@ def tiny(fields: Mapping[str, Any]) -> dict[str, Any]:
     dropped = (*_DERIVED, *_OF_THE_WEIGHTS, *_OF_THE_TASK)
     kept = {key: value for key, value in fields.items() if key not in dropped}
     num_heads, num_key_values = heads(_first(fields, _HEADS), _first(fields, _KEY_VALUE_HEADS))
-    head_width = -(-WIDTH // (num_heads * 8)) * 8
+    step = _ROWS_PACKED // num_key_values
+    head_width = -(-WIDTH // (num_heads * step)) * step
     sizes: dict[tuple[str, ...], int] = {
         _LAYERS: NUM_LAYERS,
         _WIDTHS: num_heads * head_width,

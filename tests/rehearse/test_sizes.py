@@ -31,6 +31,7 @@ def test_width_is_a_multiple_of_the_heads_and_never_below_the_usual() -> None:
         made = tiny(fields | {"head_dim": 128})
         assert made["hidden_size"] == made["num_attention_heads"] * made["head_dim"] >= WIDTH
         assert made["head_dim"] % 8 == 0
+        assert made["head_dim"] * made["num_key_value_heads"] % 32 == 0  # 4-bit weights are packed so
 
 
 def test_each_family_is_shrunk_by_its_own_names() -> None:
