@@ -9,7 +9,7 @@ import pytest
 
 from launcher import heartbeat
 from launcher.heartbeat import FOLDER_VARIABLE, TIMEOUT_VARIABLE, Beat, read, read_all, start, timeout_s
-from launcher.process.liveness import LOST_S, START_S, Liveness
+from launcher.process.liveness import LOST_S, START_S, Liveness, patience_s, pids
 
 
 @pytest.fixture(autouse=True)
@@ -164,3 +164,11 @@ def test_a_rank_whose_loss_ended_another_at_once_is_named(tmp_path: Path) -> Non
     found = Ranks(tmp_path, 600, time.monotonic()).look()
     assert found is not None
     assert found.rank == 1
+
+
+def test_only_a_living_rank_is_given_time(tmp_path: Path) -> None:
+    _leave(tmp_path, _beat(0, 1, pid=2**22 + 1, more=900))
+    assert patience_s(tmp_path) == 0
+    _leave(tmp_path, _beat(1, 1, more=900))
+    assert patience_s(tmp_path) > time.monotonic()
+    assert pids(tmp_path) == [os.getpid()]

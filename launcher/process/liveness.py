@@ -65,8 +65,9 @@ def pids(folder: Path) -> list[int]:
 
 
 def patience_s(folder: Path) -> float:
-    """Until when (monotonic clock) some rank asked not to be killed."""
-    return max((beat.patience_s for beat in heartbeat.read_all(folder)), default=0.0)
+    """Until when (monotonic clock) some rank that is still there asked not to be killed."""
+    alive = (beat for beat in heartbeat.read_all(folder) if not is_zombie(beat.pid))
+    return max((beat.patience_s for beat in alive), default=0.0)
 
 
 def _lost(beat: Beat, *, must_end: bool) -> Finding:
