@@ -5,7 +5,7 @@ from typing import Any
 
 NUM_LAYERS, WIDTH, MLP_WIDTH, NUM_EXPERTS = 2, 64, 128, 4
 _MOST_GROUPED = 8
-# bitsandbytes 0.50 packs 4-bit weights for a CPU in blocks of so many rows: keys and values are the narrowest.
+# bitsandbytes 0.50 packs 4-bit weights for a CPU in blocks of so many rows; keys and values have the fewest.
 _ROWS_PACKED = 32
 _LAYERS = ("num_hidden_layers", "num_layers", "n_layer", "n_layers")
 _WIDTHS = ("hidden_size", "n_embd", "d_model", "dim", "word_embed_proj_dim")
