@@ -13,7 +13,9 @@ from ruamel.yaml import YAML
 
 from launcher.cli.cat import provenance
 from launcher.errors import LauncherError
+from launcher.hardware import catalog
 from launcher.recipe import library
+from launcher.recipe.batch import solve
 from launcher.recipe.build import value_at
 from launcher.recipe.check import check
 from launcher.recipe.load import load_recipe
@@ -242,3 +244,27 @@ def test_only_bases_by_their_own_name_are_found_in_folders(
 
 def test_a_job_that_does_not_fit_is_planned_by_its_name() -> None:
     assert library.find("full_7b_3090").parent.name == library.DOES_NOT_FIT
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_b001_every_batch_is_met_exactly_by_the_named_cards(name: str) -> None:
+    recipe = load_recipe(name).recipe
+    micro = recipe.training.per_device_train_batch_size
+    made = solve(recipe.training.global_batch_size, None if micro == "auto" else micro, recipe.hardware.gpus)
+    product = made.micro_batch_size * made.accumulation_steps * recipe.hardware.gpus
+    assert product == recipe.training.global_batch_size
+    assert micro in ("auto", made.micro_batch_size), "the micro batch that is written is the one that runs"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_b004_nothing_asks_for_bf16_where_the_card_has_no_units_for_it(name: str) -> None:
+    recipe = load_recipe(name).recipe
+    if recipe.hardware.gpu is not None and not catalog.get(recipe.hardware.gpu).has_bf16:
+        assert recipe.training.precision in ("auto", "fp16")
+        assert planned(name).plan.asked.candidate.setting.precision == "fp16"
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if "lora" in name])
+def test_b012_lora_names_an_intent_and_no_layers_of_one_family(name: str) -> None:
+    adapter = load_recipe(name).recipe.adapter
+    assert adapter.model_dump().get("lora_target_modules") in ("attention", "all-linear")
