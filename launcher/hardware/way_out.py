@@ -55,7 +55,5 @@ def way_out(platform: Platform, environ: Mapping[str, str]) -> WayOut:
         found["HF_HUB_DISABLE_XET"] = "1"
     lines = [f"hub: {platform.mirror} (HF_ENDPOINT is yours to set; or: source /etc/network_turbo)"]
     if environ.get("HF_TOKEN") or (platform.home / ".cache/huggingface/token").is_file():
-        lines.append(
-            "your hub token is sent to it too: export HF_HUB_DISABLE_IMPLICIT_TOKEN=1 keeps it here"
-        )
+        lines.append("your hub token is sent to it too: export HF_HUB_DISABLE_IMPLICIT_TOKEN=1 keeps it here")
     return WayOut(variables=found, lines=tuple(lines))
