@@ -25,17 +25,20 @@ OWN = ("train", "callbacks", "step", "backends", "optim", "launcher")
 class Reads(TorchDispatchMode):
     """Counts, by source file, who asks for a tensor's value; on a GPU each of them would be a wait."""
 
-    def __init__(self, step: Callable[[], int]) -> None:
-        """`step` says how many steps are settled."""
+    def __init__(self, job: Job) -> None:
+        """Look at the job's steps, not at the evaluation behind the last one."""
         super().__init__()
-        self.step = step
+        self.job = job
         self.found: Counter[str] = Counter()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Note the file of the innermost caller outside torch."""
-        if func is torch.ops.aten._local_scalar_dense.default and self.step() >= STEADY:
+        if func is torch.ops.aten._local_scalar_dense.default and self._is_steady():
             self.found[_caller(sys._getframe(1))] += 1
         return func(*args, **(kwargs or {}))
+
+    def _is_steady(self) -> bool:
+        return STEADY <= self.job.progress.step < self.job.total_steps
 
 
 def _caller(frame: FrameType | None) -> str:
@@ -55,7 +58,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path, str], Counter[str]
         train, seen = rank.train, []
 
         def watched(job: Job, *rest: Any) -> None:
-            with Reads(lambda: job.progress.step) as found:
+            with Reads(job) as found:
                 train(job, *rest)
             seen.append(found.found)
 
