@@ -91,7 +91,7 @@ def test_the_rank_that_is_missing_is_found_by_its_environment(tmp_path: Path) ->
     assert missing_ranks({}) == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_real_rank_that_is_gone_is_named(tmp_path: Path) -> None:
     """Two ranks of gloo; one leaves between two sums."""
     code = f"""

@@ -26,7 +26,7 @@ from tests.launching import ROOT, environment, metrics
 from tests.process import traces
 from tests.process.ending import write_recipe
 
-STEPS = ["training.max_steps=300", "training.save_steps=10", "training.save_total_limit=2"]
+STEPS = ["training.max_steps=150", "training.save_steps=10", "training.save_total_limit=2"]
 LONG = ["training.max_steps=100000", "training.save_steps=20", "training.save_total_limit=1"]
 
 
@@ -125,7 +125,7 @@ def test_a_killed_rank_is_named_and_the_run_continues_by_itself(begin: Begin) ->
     os.kill(run.rank(1), signal.SIGKILL)
     assert run.end() == 0, run.text()[-3000:]
     assert re.search(r"restart 1 of 2: .*rank 1 .*Continues from checkpoint-\d+", run.text())
-    assert _steps(run.folder) == list(range(1, 301))
+    assert _steps(run.folder) == list(range(1, 151))
 
 
 @pytest.mark.long
@@ -171,7 +171,7 @@ def test_starters_own_restarts_resume(tmp_path: Path, started: list[Started], he
     os.kill(run.rank(0), signal.SIGKILL)
     assert run.end() == 0, run.text()[-3000:]
     assert "resumed from" in run.text()
-    assert _steps(tmp_path) == list(range(1, 301))
+    assert _steps(tmp_path) == list(range(1, 151))
 
 
 @pytest.mark.long
@@ -182,7 +182,7 @@ def test_every_kind_of_backend_continues_by_itself(begin: Begin, backend: str) -
     os.kill(run.rank(1), signal.SIGKILL)
     assert run.end() == 0, run.text()[-3000:]
     assert re.search(r"restart 1 of 2: .*rank 1 ", run.text())
-    assert _steps(run.folder) == list(range(1, 301))
+    assert _steps(run.folder) == list(range(1, 151))
 
 
 @pytest.mark.long
@@ -283,4 +283,4 @@ def test_a_killed_data_worker_ends_the_run_in_words(begin: Begin) -> None:
     assert run.end() == 0, run.text()[-3000:]
     assert "a data worker was killed" in run.text()
     assert "restart 1 of 1" in run.text()
-    assert _steps(run.folder) == list(range(1, 301))
+    assert _steps(run.folder) == list(range(1, 151))
