@@ -20,6 +20,8 @@ BELONGS_TO: dict[tuple[str, ...], tuple[tuple[str, ...], ...]] = {
     ),
     ("data", "train_file"): (("data", "eval_file"),),
 }
+# Mappings whose entries mean something only together: a layer that gives one gives all of it.
+REPLACED: tuple[tuple[str, ...], ...] = (("freeze", "schedule"),)
 
 
 @dataclass(kw_only=True)
@@ -53,7 +55,8 @@ def merge(layers: Iterable[Layer]) -> Merged:
 
 def _clear(layer: Layer, merged: Merged) -> None:
     """A mapping given as a whole (`columns: {}`) leaves nothing of the inherited one."""
-    for whole in filter(is_free, layer.leaves):
+    given = {path[:-1] for path in layer.leaves}
+    for whole in (*filter(is_free, layer.leaves), *(path for path in REPLACED if path in given)):
         for path in [path for path in merged.leaves if path[:-1] == whole]:
             del merged.leaves[path]
 

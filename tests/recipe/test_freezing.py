@@ -79,5 +79,16 @@ def test_an_epoch_behind_the_end_has_no_effect(write: Any) -> None:
     assert any("freeze.schedule.7: has no effect" in notice for notice in loaded.notices)
 
 
+def test_a_schedule_replaces_an_inherited_one_as_a_whole(write: Any) -> None:
+    parent = write("freeze: {schedule: {0: head, 2: top 2 blocks, 6: all}}\n", name="parent.yaml")
+    child = write(whole=f"extends: {parent}\nfreeze: {{schedule: {{0: classifier, 4: all}}}}\n")
+    schedule = load_recipe(str(child)).recipe.freeze.schedule
+    assert schedule == {"0": ("classifier",), "4": ("all",)}
+    typed = load_recipe(str(child), ["freeze.schedule={0: pooler}"]).recipe.freeze.schedule
+    assert typed == {"0": ("pooler",)}
+    assert load_recipe(str(child), ["freeze.schedule={}"]).recipe.freeze.schedule == {}
+    assert load_recipe(str(child), ["learning_rate=1e-5"]).recipe.freeze.schedule == schedule
+
+
 def test_one_word_is_a_section(write: Any) -> None:
     assert load_recipe(str(write()), ["freeze=embeddings"]).recipe.freeze.modules == ("embeddings",)
