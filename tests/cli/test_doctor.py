@@ -58,7 +58,7 @@ def test_an_instance_with_two_cards_beside_a_build_for_the_cpu(rented: Instance)
     assert "build without CUDA, beside 2 card(s)" in by_check["torch build"][0]["found"]
     assert "an image of AutoDL" in by_check["torch build"][0]["type"]
     assert "cards 0-1: SYS" in by_check["topo"][0]["found"]
-    assert "90.0 GiB (cgroup v2" in by_check["host memory"][0]["found"]
+    assert "90.0 GiB of memory (cgroup v2" in by_check["host memory"][0]["found"]
     assert "planned as rtx4090" in by_check["driver"][1]["found"]
     [fixed] = json.loads(done.stdout)["fixed"]
     script = rented.data_disk / "cache/env.sh"
