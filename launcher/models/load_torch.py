@@ -17,7 +17,7 @@ from transformers.utils.logging import disable_progress_bar
 
 from launcher.errors import Problem, RecipeError
 from launcher.models.options import ModelOptions
-from launcher.models.quantise_torch import quantisation
+from launcher.models.quantise_torch import keep_packing, quantisation
 from launcher.models.source import ModelSource, find_model, unreachable
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -119,6 +119,7 @@ def load_model(
     if source.gguf_file and hasattr(model.config, "quantization_config"):
         del model.config.quantization_config
     # Packed weights have their own type, and the rest has been read in the stated one.
+    keep_packing(model)
     return model if options.is_quantised else model.to(DTYPES[dtype])  # type: ignore[no-any-return]
 
 

@@ -39,3 +39,14 @@ def quantisation(options: ModelOptions, *, task: str, compute_dtype: torch.dtype
         bnb_4bit_use_double_quant=options.bnb_4bit_use_double_quant,
         bnb_4bit_compute_dtype=compute_dtype,
     )
+
+
+def keep_packing(model: torch.nn.Module) -> None:
+    """No layer may repack its 4-bit weights for the CPU's own kernel.
+
+    bitsandbytes 0.50 does so in place at the first evaluation on a CPU with AVX-512 BF16: the weights are
+    then others than those that were loaded, and some shapes are refused. A card is not concerned.
+    """
+    for module in model.modules():
+        if hasattr(module, "support_avx512bf16_for_cpu"):
+            module.support_avx512bf16_for_cpu = False
