@@ -31,7 +31,12 @@ def write_recipe(folder: Path) -> Path:
     """One row a step through one layer of width 8; logs every tenth step, saves and evaluates never."""
     from tests import tiny
 
-    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 8}
+    sizes: dict[str, Any] = {
+        "hidden_size": 8,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 1,
+        "intermediate_size": 8,
+    }
     tiny.write_bert(folder / "model", **sizes)
     path = folder / "job.yaml"
     path.write_text(

@@ -28,7 +28,7 @@ def keep_in_fp32(root: nn.Module, names: Sequence[str]) -> list[str]:
     for module in found.values():
         if any(parameter.is_floating_point() for parameter in module.parameters()):
             module.float()
-        module.forward = _in_fp32(module.forward)  # type: ignore[method-assign]
+        module.forward = _in_fp32(module.forward)
         for inner in module.modules():
             setattr(inner, MARK, True)
     return list(found)

@@ -7,6 +7,7 @@ the backend then carries them. REPORT gets, by backend, whether skipped steps le
 bit alone, whether the others moved them, and how the last run ended.
 """
 
+import faulthandler
 import json
 import os
 import sys
@@ -29,6 +30,7 @@ from launcher.train.state import StepRecord
 SINGLE, STREAK = (3, 4, 6), (8, 9, 10)
 MODULE = "encoder.layer.1.output.dense"
 POISONED_RANK = 1
+LIMIT_S = 180
 
 
 class Poison:
@@ -45,7 +47,7 @@ class Poison:
             output: torch.Tensor = forward(*inputs)
             return output * torch.nan if self.here and self.step in SINGLE + STREAK else output
 
-        layer.forward = spoilt  # type: ignore[method-assign]
+        layer.forward = spoilt
 
 
 class Recorder(Callback):
@@ -116,6 +118,7 @@ def run(folder: Path, backend: str, starter: Starter) -> dict[str, Any]:
 
 def main(folder: Path, report: Path, backends: list[str]) -> None:
     """All backends in turn."""
+    faulthandler.dump_traceback_later(LIMIT_S, exit=True)  # a hang ends with where it was
     starter = read_starter(os.environ, parse(["--recipe", str(folder / "poisoned.yaml")]))
     found = {backend: run(folder, backend, starter) for backend in backends}
     if starter.rank == 0:

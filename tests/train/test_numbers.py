@@ -92,8 +92,7 @@ def test_b067_first_fp16_skips_are_the_scale_settling() -> None:
 
 def test_a_loss_of_zero_for_eight_steps_is_told_once() -> None:
     found = numbers()
-    zero = {"skipped": False, "step_loss": 0.0}
-    told = [found.stuck_at_zero(record(step, **zero)) for step in range(1, 30)]
+    told = [found.stuck_at_zero(record(step, skipped=False, step_loss=0.0)) for step in range(1, 30)]
     assert told.index("the loss") == 7 and sum(each is not None for each in told) == 1
     assert found.stuck_at_zero(record(30, skipped=False)) is None
     assert found.zeros == 0

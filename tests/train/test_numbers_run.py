@@ -281,6 +281,7 @@ def mask_rows(monkeypatch: pytest.MonkeyPatch, which: Callable[[int], slice]) ->
 
         prepared = prepare(*args, **kwargs)
         store = prepared.store
+        assert store.trained is not None
         trained = store.trained.copy()
         for row in range(len(store))[which(len(store))]:
             trained[store.offsets[row] : store.offsets[row + 1]] = False

@@ -27,7 +27,7 @@ class Reads(TorchDispatchMode):
 
     def __init__(self, job: Job) -> None:
         """Look at the job's steps, not at the evaluation behind the last one."""
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.job = job
         self.found: Counter[str] = Counter()
 
@@ -55,7 +55,8 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path, str], Counter[str]
     """Runs a recipe and tells who read a tensor's value in its steady state."""
 
     def look(recipe: Path, *words: str) -> Counter[str]:
-        train, seen = rank.train, []
+        train = rank.train
+        seen: list[Counter[str]] = []
 
         def watched(job: Job, *rest: Any) -> None:
             with Reads(job) as found:

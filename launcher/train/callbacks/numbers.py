@@ -37,10 +37,10 @@ class WatchNumbers(Callback):
         )
         self.has_learnt = job.progress.updates > 0
         self.bad_at_start = bad_parameters(job)
-        if names := self.bad_at_start:
+        if bad := self.bad_at_start:
             job.say(
-                f"warning: {len(names)} weights hold values that are not finite before the first step: "
-                f"{', '.join(names[:3])}; rows that use them will be left out"
+                f"warning: {len(bad)} weights hold values that are not finite before the first step: "
+                f"{', '.join(bad[:3])}; rows that use them will be left out"
             )
         require_targets(job)
         if names := job.recipe.training.fp32_modules:
