@@ -1,12 +1,12 @@
 """Steps of a torch optimizer on whole parameters: what one card and DDP share."""
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from launcher.backends.strategy_torch import (
-    MOMENTS,
     ParameterState,
     Parts,
     StepOutcome,
@@ -96,12 +96,12 @@ class PlainStrategy(Strategy):
         groups = self.optimizer.param_groups
         return {each: updates_of(group, num_updates) for group in groups for each in group["params"]}
 
-    def _moments(self, parameter: Tensor, found: ParameterState, num_updates: int) -> dict[str, Tensor]:
+    def _moments(self, parameter: Tensor, found: ParameterState, num_updates: int) -> dict[str, Any]:
         held = {key: tensor for key, tensor in found.items() if key != "weight"}
         moments = {key: each.to(parameter.device, parameter.dtype).clone() for key, each in held.items()}
         if "state1" in held:  # bitsandbytes: bytes where it keeps their scales, and a count in Python
             packed = [key for key in ("state1", "state2") if f"absmax{key[-1]}" in held]
             as_bytes = {key: moments[key].to(torch.uint8) for key in packed}
-            return {"step": num_updates} | moments | as_bytes  # type: ignore[dict-item]
+            return {"step": num_updates} | moments | as_bytes
         device = parameter.device if self._fused else torch.device("cpu")
         return {"step": torch.tensor(float(num_updates), device=device)} | moments

@@ -32,7 +32,8 @@ class Zero3Strategy(ZeroStrategy):
 
     def _group_of(self, index: int) -> dict[str, Any]:
         """The parameter group that a sub-group is of."""
-        return self.optimizer.param_groups[self.zero.sub_group_to_group_id[index]]
+        group: dict[str, Any] = self.optimizer.param_groups[self.zero.sub_group_to_group_id[index]]
+        return group
 
     def load_state(self, read: Callable[[str], ParameterState], *, num_updates: int) -> None:
         """Fill this rank's pieces, then the placeholders' pieces from them.

@@ -46,7 +46,7 @@ def evaluate_file(run: Path, file: str, *, batch_size: int, max_rows: int | None
         used.model,
         task=used.facts["task"],
         precision=StepPrecision(
-            name=precision_of(used.folder, used.facts),  # type: ignore[arg-type]
+            name=precision_of(used.folder, used.facts),
             device_type=used.device.type,
         ),
         chunk_bytes=None,
