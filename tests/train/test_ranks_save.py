@@ -1,4 +1,7 @@
-"""Ranks that save together: one is asked to stop, one's disk fails, all write in the background."""
+"""Ranks that save together: one is asked to stop, one's disk fails, all write in the background.
+
+On ZeRO-3 too: `python -m pytest tests/train/test_ranks_save.py -m long`.
+"""
 
 from pathlib import Path
 
@@ -11,7 +14,7 @@ from tests.train.worlds import Life, run_all
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", ["multi_gpu", "zero3"])
+@pytest.mark.parametrize("backend", ["multi_gpu", pytest.param("zero3", marks=pytest.mark.long)])
 def test_two_ranks_agree_on_when_they_stop_and_on_what_failed(
     backend: str, classifier: WriteRecipe, tmp_path: Path
 ) -> None:
