@@ -101,6 +101,15 @@ def _continue(folder: Path, resume: str, said: tuple[str, ...]) -> Claim:
                 type="--resume auto",
             )
         )
+    if is_used(folder) and checkpoint.parent.resolve() != folder.resolve():
+        raise Conflict(
+            Problem(
+                where=str(folder),
+                what=f"this folder holds a run of its own; {checkpoint} is another run's",
+                right="an unused folder for what goes on from another run's checkpoint",
+                type=f"--name OTHER --resume {checkpoint}",
+            )
+        )
     return Claim(folder=folder, checkpoint=checkpoint, notices=said)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from launcher.errors import Conflict
 from launcher.train.checkpoint_files import (
     MANIFEST,
     clean,
@@ -16,6 +17,7 @@ from launcher.train.checkpoint_files import (
     set_aside,
     steps_saved,
 )
+from launcher.train.folder import claim
 
 
 def checkpoint(folder: Path, step: int) -> Path:
@@ -144,3 +146,14 @@ def test_a_manifest_that_names_a_file_elsewhere_is_not_followed(tmp_path: Path) 
     (tmp_path / "other").write_bytes(b"weights")
     (path / MANIFEST).write_text(json.dumps({"files": {"../other": entry(tmp_path / "other")}}))
     assert "outside" in (fault(path) or "")
+
+
+def test_another_runs_checkpoint_is_not_mixed_into_a_used_folder(tmp_path: Path) -> None:
+    other = checkpoint(tmp_path / "other", 3)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "metrics.jsonl").touch()
+    with pytest.raises(Conflict, match="holds a run of its own"):
+        claim(tmp_path / "run", resume=str(other), new=False)
+    assert claim(tmp_path / "fresh", resume=str(other), new=False).checkpoint == other
+    own_one = checkpoint(tmp_path / "run", 2)
+    assert claim(tmp_path / "run", resume=str(own_one), new=False).checkpoint == own_one
