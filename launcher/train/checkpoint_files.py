@@ -61,12 +61,12 @@ def fault(checkpoint: Path, *, sizes_only: bool = False) -> str | None:
     return None
 
 
-def newest_whole(folder: Path) -> tuple[Path | None, list[str]]:
+def newest_whole(folder: Path, *, sizes_only: bool = False) -> tuple[Path | None, list[str]]:
     """The newest whole checkpoint, and a line for each newer one that was passed over."""
     passed: list[str] = []
     for step in reversed(steps_saved(folder)):
         path = place_of(folder, step)
-        reason = fault(path)
+        reason = fault(path, sizes_only=sizes_only)
         if reason is None:
             return path, passed
         passed.append(f"{path.name} is not whole ({reason}): passed over")

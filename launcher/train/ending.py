@@ -52,7 +52,7 @@ def stop_if_asked(job: Job, save: Save) -> None:
         kept = f"saved as checkpoint-{job.progress.step}: nothing is lost"
     else:
         assert save.failure is not None
-        newest, _ = newest_whole(job.folder)
+        newest, _ = newest_whole(job.folder, sizes_only=True)
         held = f"{newest.name} is the newest whole checkpoint" if newest else "there is no checkpoint"
         kept = f"{save.failure.what()}; {held}"
     job.world.barrier()
@@ -75,7 +75,7 @@ def best_checkpoint(job: Job) -> Path | None:
 def tell_of_last_save(job: Job, failure: Failure | None) -> None:
     """Raise SaveFailed where the run's last checkpoint is missing, though its model is there."""
     if failure is not None:
-        kept, _ = newest_whole(job.folder)
+        kept, _ = newest_whole(job.folder, sizes_only=True)
         raise last_save_failed(failure, kept=kept, exported=job.folder / MODEL)
 
 
@@ -91,7 +91,7 @@ def mark_finished(folder: Path, summary: str) -> None:
     try:
         write_file(folder / SUMMARY, summary)
     except OSError as error:
-        kept, _ = newest_whole(folder)
+        kept, _ = newest_whole(folder, sizes_only=True)
         failed = failure_of(error, name=SUMMARY, folder=folder, needed_bytes=len(summary), rank=0)
         raise last_save_failed(failed, kept=kept, exported=None) from None
 

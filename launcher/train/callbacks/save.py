@@ -86,7 +86,7 @@ class Save(Callback):
         """Raise SaveFailed where the current step is not on the disk: the run cannot go on without."""
         if not self.save_now(job):
             assert self.failure is not None
-            kept, _ = newest_whole(job.folder)
+            kept, _ = newest_whole(job.folder, sizes_only=True)
             raise last_save_failed(self.failure, kept=kept, exported=None)
 
     def _save(self, job: Job, *, at_once: bool) -> None:
@@ -105,7 +105,7 @@ class Save(Callback):
             behind = f" ({ended.write_s:.1f} s in the background)" if ended.in_background else ""
             job.say(f"saved {ended.name}{behind}")
         else:
-            kept, _ = newest_whole(job.folder) if job.world.is_first else (None, [])
+            kept, _ = newest_whole(job.folder, sizes_only=True) if job.world.is_first else (None, [])
             held = f"{kept.name} is kept" if kept else "there is no checkpoint yet"
             job.say(f"{ended.failure.what()}; {held}")
             if ended.step < job.total_steps:
