@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -12,15 +13,23 @@ BIN = Path(sys.executable).parent
 RUN = "launcher/run.py"
 
 
+def free_port() -> int:
+    """A port that nobody uses now: two tests at once must not meet on a starter's fixed default."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 def starter(backend: str, processes: int = 2) -> list[str]:
     """The command line in front of the recipe for a backend."""
     if backend == "single_gpu":
         return [sys.executable, RUN]
     if backend == "multi_gpu":
-        return [sys.executable, "-m", "torch.distributed.run", f"--nproc_per_node={processes}", RUN]
+        tool = [sys.executable, "-m", "torch.distributed.run", f"--master_port={free_port()}"]
+        return [*tool, f"--nproc_per_node={processes}", RUN]
     config = f"accelerate_configs/{backend}.yaml"
     tool = [sys.executable, "-m", "accelerate.commands.launch", "--config_file", config]
-    return [*tool, "--num_processes", str(processes), RUN]
+    return [*tool, "--main_process_port", str(free_port()), "--num_processes", str(processes), RUN]
 
 
 def environment() -> dict[str, str]:

@@ -14,7 +14,7 @@ import pytest
 from launcher.backends.options import BACKENDS
 from tests import tiny
 from tests.adapters.method_cells import names_of
-from tests.launching import distance, losses, metrics, trained
+from tests.launching import distance, free_port, losses, metrics, trained
 
 Runs = Callable[[str], Path]
 DEFAULT = ("multi_gpu", "zero2", "fsdp2")
@@ -42,6 +42,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
             done.add(backend)  # once, also where it fails: the others then miss its folders
             two = ["-m", "accelerate.commands.launch", "--num_processes", "2"]
             two += ["--config_file", f"accelerate_configs/{backend}.yaml"]
+            two += ["--main_process_port", str(free_port())]
             tool = [sys.executable, *([] if BACKENDS.get(backend).max_ranks == 1 else two)]
             trained([*tool, "-m", "tests.adapters.method_cells", str(folder), backend], timeout_s=900)
         return folder / "runs"
