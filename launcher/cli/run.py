@@ -26,10 +26,11 @@ from launcher.process.arguments import (
     run_arguments,
     take_every_word,
 )
-from launcher.process.around_run import AroundRun, around_run
+from launcher.process.around_run import AroundRun, around_run, settle_machine
 from launcher.process.command import Chosen, Command, Start, choose_starter, starter_command
 from launcher.process.detach import detach, require_folder, without_detach
 from launcher.process.gpus import peer_environment, visible_gpus
+from launcher.process.on_platform import require_card
 from launcher.process.own_files import OwnFiles, agree, read_own_files
 from launcher.process.ports import free_port
 from launcher.process.prepare import put_bin_first, require_cards, require_ready
@@ -82,8 +83,9 @@ def run(args: argparse.Namespace) -> int:
     restarts = read_restarts(reader.options.get("restarts"))
     os.environ.update(read_hang_timeout(reader.options.get("hang_timeout")))
     is_only_checked = is_dry or "detach" in reader.flags
-    around = around_run(run_arguments(reader), asked, os.environ, dry=is_only_checked)
-    command = build(reader, os.environ)
+    settle_machine(os.environ, dry=is_only_checked)
+    loaded, command = build(reader, os.environ)
+    around = around_run(loaded, run_arguments(reader), asked)
     if "detach" in reader.flags and not is_dry:
         require_folder(run_arguments(reader), around.loaded.recipe, around.folder)
         detached = detach(without_detach(args.words), around.folder, os.environ)
@@ -96,8 +98,8 @@ def run(args: argparse.Namespace) -> int:
     return _start(command, args.words, around, restarts)
 
 
-def build(reader: Reader, environ: Mapping[str, str]) -> Command:
-    """The command for what was typed, after every check that needs no torch. Raises LauncherError."""
+def build(reader: Reader, environ: Mapping[str, str]) -> tuple[LoadedRecipe, Command]:
+    """Recipe and command for what was typed, after every check without torch. Raises LauncherError."""
     arguments = run_arguments(reader)
     if "recipe" not in reader.options:
         raise BadValue(
@@ -111,6 +113,7 @@ def build(reader: Reader, environ: Mapping[str, str]) -> Command:
     for notice in files.notices:
         print(notice, file=sys.stderr)
     loaded, chosen = _choose(arguments, files, _num_processes(reader), reader.options.get("config_file"))
+    require_card(environ, loaded.recipe.hardware.device, arguments.recipe)
     num_processes = loaded.recipe.hardware.gpus
     cards = visible_gpus(environ) if loaded.recipe.hardware.device != "cpu" else ()
     _check(loaded, num_processes, cards)
@@ -124,7 +127,7 @@ def build(reader: Reader, environ: Mapping[str, str]) -> Command:
         cards=cards,
         variables=peer_environment(environ, cards[:num_processes]),
     )
-    return starter_command(chosen, starter=starter, start=start, words=rank_words(arguments))
+    return loaded, starter_command(chosen, starter=starter, start=start, words=rank_words(arguments))
 
 
 def rank_words(arguments: RunArguments) -> list[str]:

@@ -11,8 +11,8 @@ from launcher.facts import RunArguments
 from launcher.plan.room_by_mount import require_rooms
 from launcher.process.after_run import AfterRun, Ended, announce, follow
 from launcher.process.board import show_run
-from launcher.process.on_platform import require_card, settle_platform
-from launcher.recipe.load import LoadedRecipe, load_recipe
+from launcher.process.on_platform import settle_platform
+from launcher.recipe.load import LoadedRecipe
 from launcher.redact import redact
 
 
@@ -39,13 +39,13 @@ class AroundRun:
         follow(self.asked, ended, os.environ, lambda line: _say([line]))
 
 
-def around_run(
-    arguments: RunArguments, asked: AfterRun, environ: MutableMapping[str, str], *, dry: bool
-) -> AroundRun:
-    """Settle the machine's variables and refuse a model where there is no card. Raises LauncherError."""
+def settle_machine(environ: MutableMapping[str, str], *, dry: bool) -> None:
+    """A rented machine's variables, told in lines. Raises HardwareError."""
     _say(settle_platform(environ, dry=dry))
-    loaded = load_recipe(arguments.recipe, arguments.overrides)
-    require_card(environ, loaded.recipe.hardware.device, arguments.recipe)
+
+
+def around_run(loaded: LoadedRecipe, arguments: RunArguments, asked: AfterRun) -> AroundRun:
+    """What stands around this run; its folder is the one that its ranks will claim."""
     place = Path(arguments.output_dir or loaded.recipe.output_dir).expanduser()
     return AroundRun(loaded=loaded, folder=place / (arguments.name or loaded.name), asked=asked)
 

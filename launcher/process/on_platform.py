@@ -4,7 +4,7 @@ Everything here is variables of the environment, set before any library reads th
 has not set them. On a machine of no known platform nothing is touched.
 """
 
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 
 from launcher.errors import HardwareError, Problem
@@ -66,7 +66,7 @@ def _placement_lines(platform: Platform, variables: MutableMapping[str, str]) ->
     return lines
 
 
-def require_card(environ: MutableMapping[str, str], device: str, recipe: str) -> None:
+def require_card(environ: Mapping[str, str], device: str, recipe: str) -> None:
     """Refuse to load a model where a rented machine was switched on without its cards.
 
     `device` is the recipe's; a person who types `cpu` means it. Raises HardwareError.

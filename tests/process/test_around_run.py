@@ -15,14 +15,13 @@ from tests.process.test_after_run import SHUTDOWN, write_run
 
 
 def test_the_folder_is_the_one_that_the_run_will_have(tmp_path: Path) -> None:
-    environ = {"LAUNCHER_ROOT": str(tmp_path)}
+    plain = load_recipe("quickstart")
     typed = RunArguments(recipe="quickstart", name="mine", output_dir=str(tmp_path / "out"))
-    assert around_run(typed, AfterRun(), environ, dry=True).folder == tmp_path / "out/mine"
-    in_recipe = RunArguments(recipe="quickstart", overrides=(f"output_dir={tmp_path / 'other'}",))
-    assert around_run(in_recipe, AfterRun(), environ, dry=True).folder == tmp_path / "other/quickstart"
-    assert around_run(RunArguments(recipe="quickstart"), AfterRun(), environ, dry=True).folder == Path(
-        "runs/quickstart"
-    )
+    assert around_run(plain, typed, AfterRun()).folder == tmp_path / "out/mine"
+    bare = RunArguments(recipe="quickstart")
+    moved = load_recipe("quickstart", [f"output_dir={tmp_path / 'other'}"])
+    assert around_run(moved, bare, AfterRun()).folder == tmp_path / "other/quickstart"
+    assert around_run(plain, bare, AfterRun()).folder == Path("runs/quickstart")
 
 
 def test_b080_a_terminal_that_was_closed_keeps_the_machine_from_nothing(
