@@ -93,7 +93,8 @@ def show(verdict: dict[str, object]) -> None:
 
 def run_all(asked: list[Cell], workers: int) -> list[dict[str, object]]:
     """So many at a time; verdicts in the order of their ends."""
-    waiting, running, found = list(reversed(asked)), {}, []
+    waiting, found = list(reversed(asked)), []
+    running: dict[int, tuple[Cell, Path]] = {}
     with tempfile.TemporaryDirectory(prefix="launcher-library-") as name:
         while waiting or running:
             while waiting and len(running) < workers:

@@ -31,7 +31,7 @@ def _write(folder: Path, name: str, task: str, **options: Any) -> Any:
 
 def _one_of_each_kind() -> list[str]:
     """A recipe for every architecture and task in the library: sizes are made equal anyway."""
-    kinds = {}
+    kinds: dict[tuple[str, object], str] = {}
     for name in library.names():
         recipe = load_recipe(name).recipe
         facts = catalogue.config(recipe.model.model_name_or_path) or {}
