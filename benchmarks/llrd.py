@@ -95,6 +95,7 @@ def main() -> None:
     parser.add_argument("--ways", default=",".join(WAYS))
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--output", type=Path)
+    parser.add_argument("--note", default="", help="what else there is to know about these figures")
     parser.add_argument("--save", action="store_true")
     arguments = parser.parse_args()
     folder = arguments.output or Path(tempfile.mkdtemp(prefix="llrd-"))
@@ -108,8 +109,10 @@ def main() -> None:
         for each in outcomes
         if each.summary
     }
-    facts = {key: getattr(arguments, key) for key in ("rows", "eval_rows", "epochs", "seeds", "device")}
-    found = facts | as_json(table, METRIC) | {"training_seconds": seconds}
+    facts = {
+        key: getattr(arguments, key) for key in ("rows", "eval_rows", "epochs", "seeds", "device", "note")
+    }
+    found = facts | {"table": as_json(table, METRIC)} | {"training_seconds": seconds}
     if arguments.save:
         save("llrd", found)
     else:
