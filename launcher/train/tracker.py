@@ -9,6 +9,7 @@ import logging
 import queue
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,8 @@ class Threaded:
 
     def log(self, values: Mapping[str, float], step: int) -> None:
         """Put into the queue; what a slow tracker has no room for is counted and left out."""
+        if not self.thread.is_alive():
+            return  # it failed, and that was told
         try:
             self.items.put_nowait((values, step))
         except queue.Full:
@@ -43,11 +46,10 @@ class Threaded:
 
     def close(self, wait_s: float = CLOSE_S) -> None:
         """Let it finish, but not for ever."""
-        try:
-            self.items.put(_END, timeout=wait_s)
-            self.thread.join(wait_s)
-        except queue.Full:
-            pass  # it stands still: said below
+        if self.thread.is_alive():
+            with suppress(queue.Full):  # it stands still: said below
+                self.items.put(_END, timeout=wait_s)
+                self.thread.join(wait_s)
         if self.thread.is_alive():
             self.say(f"{self.name} did not finish within {wait_s:.0f} s and is left; metrics.jsonl is whole")
         elif self.lost:
@@ -64,8 +66,6 @@ class Threaded:
             tracker.finish()
         except (Exception, SystemExit) as error:  # whatever a tracker raises: the run is worth more
             self.say(f"{self.name} failed and is left out from here on: {in_one_line(error)}")
-            while self.items.get() is not _END:
-                pass
 
 
 def open_trackers(
