@@ -28,11 +28,16 @@ def _require_free(file: Path) -> None:
         raise _refused(file, "this is a folder", f"--out {file / NAME}")
     if not file.exists():
         return
-    with file.open(encoding="utf-8", errors="replace") as opened:
-        if opened.read(len(BEGINNING)) != BEGINNING:
-            raise _refused(
-                file, "this file is there already, and is no report", f"--out {file.with_suffix('.html')}.new"
-            )
+    if _beginning(file) != BEGINNING:
+        raise _refused(file, "this file is there already, and is no report", f"--out {file.with_name(NAME)}")
+
+
+def _beginning(file: Path) -> str:
+    try:
+        with file.open(encoding="utf-8", errors="replace") as opened:
+            return opened.read(len(BEGINNING))
+    except OSError:  # whatever it is, it is not ours to replace
+        return ""
 
 
 def _write(file: Path, text: str) -> None:
