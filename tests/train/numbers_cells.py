@@ -19,7 +19,6 @@ import torch.distributed as dist
 
 import launcher.train.rank as rank
 from launcher.errors import LauncherError
-from launcher.facts import Starter
 from launcher.process.arguments import parse
 from launcher.process.starter import read_starter
 from launcher.train.callbacks.callback import Callback
@@ -93,19 +92,20 @@ class Recorder(Callback):
         self.before = now
 
 
-def run(folder: Path, backend: str, starter: Starter) -> dict[str, Any]:
+def run(folder: Path, backend: str) -> dict[str, Any]:
     """One life of a rank; what the recorder saw and how it ended."""
     recorder, make = Recorder(), rank.make_callbacks
     words = ["--recipe", str(folder / "poisoned.yaml"), "--name", backend, "--backend", backend, "--new"]
     rank.make_callbacks = lambda job: [*make(job), recorder]
     ended, code = "", 0
     try:
-        rank.run_rank(parse(words), starter)
+        rank.run_rank(parse(words), read_starter(os.environ, parse(words)))
     except LauncherError as error:
         ended, code = f"{type(error).__name__}: {error}", error.exit_code
     finally:
         rank.make_callbacks = make
         if dist.is_initialized():  # after a failure a rank waits for nobody; the next run needs a new group
+            dist.barrier()
             dist.destroy_process_group()
     return {
         "skipped": recorder.skipped,
@@ -119,9 +119,8 @@ def run(folder: Path, backend: str, starter: Starter) -> dict[str, Any]:
 def main(folder: Path, report: Path, backends: list[str]) -> None:
     """All backends in turn."""
     faulthandler.dump_traceback_later(LIMIT_S, exit=True)  # a hang ends with where it was
-    starter = read_starter(os.environ, parse(["--recipe", str(folder / "poisoned.yaml")]))
-    found = {backend: run(folder, backend, starter) for backend in backends}
-    if starter.rank == 0:
+    found = {backend: run(folder, backend) for backend in backends}
+    if os.environ["RANK"] == "0":
         report.write_text(json.dumps(found, indent=1))
 
 
