@@ -54,7 +54,8 @@ def apply(model: nn.Module, options: AdapterOptions, *, task: str) -> nn.Module:
 
 def _require_cache(model: nn.Module) -> None:
     """PEFT says so only at the first forward pass."""
-    if "past_key_values" not in inspect.signature(model.forward).parameters:
+    taken = inspect.signature(model.forward).parameters
+    if "past_key_values" not in taken and "cache" not in taken:  # its name from transformers 5.24 on
         kind = getattr(getattr(model, "config", None), "model_type", type(model).__name__)
         raise BadValue(
             Problem(

@@ -80,9 +80,8 @@ class Forked:
             if not self.running:
                 return next((code for code in self.codes if code), 0)
             if any(self.codes):
-                deadline = min(deadline, time.monotonic() + _GRACE_S)
-                self._end_the_others_after(deadline)
-                continue
+                self._end_the_others_after(time.monotonic() + _GRACE_S)
+                return next(code for code in self.codes if code)
             if holds():
                 return None
             time.sleep(_POLL_S)
@@ -122,6 +121,7 @@ def _become(work: Callable[[], int], variables: dict[str, str], log: Path, tempo
         file = os.open(log, os.O_WRONLY | os.O_APPEND)
         os.dup2(file, 1)
         os.dup2(file, 2)
+        sys.stdout, sys.stderr = (os.fdopen(each, "w", buffering=1, closefd=False) for each in (1, 2))
         os.environ.update(environment(os.environ, temporary) | variables)
         tempfile.tempdir = None
         code = work()
