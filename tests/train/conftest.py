@@ -29,18 +29,23 @@ def classifier(material: Path, tmp_path: Path) -> WriteRecipe:
 
     def write(model: str = "bert", method: str = "full", **training: object) -> Path:
         path = tmp_path / "job.yaml"
-        path.write_text(
-            f"""task: classification
+        path.write_text(classifier_text(material, tmp_path / "runs", model, method, **training))
+        return path
+
+    return write
+
+
+def classifier_text(
+    material: Path, runs: Path, model: str = "bert", method: str = "full", **training: object
+) -> str:
+    """The recipe that `classifier` writes."""
+    return f"""task: classification
 model: {{model_name_or_path: {material / model}}}
 data: {{train_file: {material / "train.csv"}, eval_file: {material / "eval.csv"}, max_length: 40}}
 adapter: {method}
 {_training(training)}
-output_dir: {tmp_path / "runs"}
+output_dir: {runs}
 """
-        )
-        return path
-
-    return write
 
 
 @pytest.fixture
