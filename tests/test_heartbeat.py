@@ -159,6 +159,11 @@ def test_a_rank_that_ended_by_itself_is_not_lost(tmp_path: Path) -> None:
     assert Ranks(tmp_path, 600, time.monotonic()).look() is None
 
 
+def test_a_rank_that_has_just_ended_by_itself_is_not_lost_either(tmp_path: Path) -> None:
+    _leave(tmp_path, _beat(0, 0, pid=2**22 + 1, phase=heartbeat.DONE), _beat(1, 1))
+    assert Ranks(tmp_path, 600, time.monotonic()).look() is None
+
+
 def test_a_rank_whose_loss_ended_another_at_once_is_named(tmp_path: Path) -> None:
     _leave(tmp_path, _beat(0, 0, phase=heartbeat.DONE), _beat(1, 1, pid=2**22 + 2))
     found = Ranks(tmp_path, 600, time.monotonic()).look()

@@ -39,7 +39,7 @@ class Liveness:
         # A while after a rank's own end the starter ends the others: they are not lost.
         told = any(beat.phase == heartbeat.DONE and now - beat.since_s > TOLD_S for beat in beats)
         for beat in beats if not told else ():
-            if is_zombie(beat.pid):
+            if beat.phase != heartbeat.DONE and is_zombie(beat.pid):
                 self.lost.setdefault(beat.rank, (beat, now))
         if self.lost:
             beat, since_s = min(self.lost.values(), key=lambda pair: (pair[1], pair[0].since_s))
