@@ -1,6 +1,5 @@
 """How a run's checkpoints come to their end: stopped and saved, finished already, the best one found."""
 
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -99,4 +98,3 @@ def mark_finished(folder: Path, summary: str) -> None:
 def reopen(folder: Path) -> None:
     """A run that goes on is not finished: its summary goes until it is again."""
     (folder / SUMMARY).unlink(missing_ok=True)
-    shutil.rmtree(folder / f".writing-{MODEL}", ignore_errors=True)
