@@ -42,7 +42,7 @@ def write_recipe(folder: Path, arguments: argparse.Namespace) -> Path:
     path.write_text(
         f"""task: causal_lm
 model: {{model_name_or_path: {folder / "model"}}}
-data: {{train_file: {folder / "rows.json"}, max_length: 16, template: plain}}
+data: {{train_file: {folder / "rows.json"}, max_length: 40, template: plain}}
 training: {{global_batch_size: 1, max_steps: {arguments.saves}, learning_rate: 1e-4, precision: fp32, seed: 0,
   save_steps: 1, save_total_limit: 1, logging_steps: 1}}
 tracking: {{report_to: none}}
@@ -91,7 +91,7 @@ def in_own_process(folder: Path, way: str, arguments: argparse.Namespace, *words
     out = folder / f"{way}-{len(words)}.json"
     command = [sys.executable, __file__, "--child", str(folder), way, str(out), "--gap", str(arguments.gap)]
     command += ["--saves", str(arguments.saves), *(f"--word={word}" for word in words)]
-    subprocess.run(command, check=True, env=os.environ | {"CUDA_VISIBLE_DEVICES": os.environ.get("CARD", "")})
+    subprocess.run(command, check=True)
     found: dict[str, Any] = json.loads(out.read_text())
     return found
 
