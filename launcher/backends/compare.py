@@ -4,6 +4,7 @@ A fact is a recipe key. Defaults never disagree with anybody, `auto` is silent, 
 compared after normalising their types: "8" is 8. The starter owns the number of processes.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -47,6 +48,9 @@ class Given:
         return all(value == spoken[0] for value in spoken)
 
 
+_HUGE = 2**1000  # no float holds whole numbers far above it
+
+
 def normal(value: Any) -> Any:
     """A value without its spelling: numbers as floats, text in lower case."""
     if isinstance(value, str):
@@ -54,7 +58,9 @@ def normal(value: Any) -> Any:
             return float(value)
         except ValueError:
             return value.strip().lower()
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    return float(value) if abs(value) < _HUGE else value
 
 
 def settle(
@@ -110,7 +116,8 @@ def _global_batch(config: Mapping[str, Any], num_ranks: int) -> Any:
     if stated != "auto":
         return stated
     if isinstance(normal(micro), float) and isinstance(normal(accumulation), float):
-        return int(normal(micro) * normal(accumulation) * num_ranks)
+        product = normal(micro) * normal(accumulation) * num_ranks
+        return int(product) if math.isfinite(product) else product
     return None
 
 

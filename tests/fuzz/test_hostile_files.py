@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from launcher.backends.accelerate_file import read_file
+from launcher.backends.compare import ds_facts
 from launcher.backends.lint import read_ds_file
 from launcher.data import compression
 from launcher.errors import BadValue, DataError, LauncherError
@@ -45,6 +46,12 @@ def test_a_hostile_file_is_refused(tmp_path: Path, name: str, read: Callable[[Pa
     path.write_text(FILES[name])
     assert kept(lambda: read(path), tmp_path) == "refused"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("value", [10**400, float("inf"), float("nan"), "1e999"])
+def test_numbers_that_no_float_holds_are_compared_all_the_same(value: object) -> None:
+    config = {"train_micro_batch_size_per_gpu": value, "gradient_accumulation_steps": 2}
+    assert ds_facts(config, 2).keys() >= {"training.per_device_train_batch_size"}
 
 
 @pytest.mark.parametrize("place", ["/proc/self/environ", "/dev/zero", "/dev/stdin", "/proc/self/mem", "/"])
