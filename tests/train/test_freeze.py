@@ -79,6 +79,7 @@ def test_b019_layers_opened_later_learn_on_the_other_backends(
     check_backend(recipe, material, backend)
 
 
+@pytest.mark.slow
 def test_phases_open_on_one_process_and_every_one_can_be_resumed(
     classifier: WriteRecipe, material: Path
 ) -> None:
@@ -162,7 +163,7 @@ def test_b019_no_group_is_empty_where_layers_are_frozen() -> None:
     groups = parameter_groups(model, 0.1, rates, {"3.weight": 0, "3.bias": 0, "2.weight": 7, "2.bias": 7})
     assert all(group["params"] for group in groups)
     assert [group.get("opened_at", 0) for group in groups] == [0, 0, 7, 7]
-    assert sorted(name for group in groups for name in group["names"]) == names[4:]  # type: ignore[attr-defined]
+    assert sorted(name for group in groups for name in group["names"]) == sorted(names[4:])  # type: ignore[attr-defined]
 
 
 def test_ranks_that_drift_apart_are_found() -> None:
