@@ -13,9 +13,7 @@ SUMMARY = "measure a finished run's model on a labelled file"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """RUN and --file."""
     parser.add_argument("run", help="a run folder, such as runs/quickstart")
-    parser.add_argument(
-        "--file", required=True, help="labelled rows of the training rows' shape"
-    )
+    parser.add_argument("--file", required=True, help="labelled rows of the training rows' shape")
     parser.add_argument("--batch-size", type=int, default=32, help="rows at once")
     parser.add_argument("--max-rows", type=int, help="at most so many rows, drawn by a fixed seed")
 
