@@ -10,6 +10,8 @@ WINDOW, FEWEST = 64, 20
 DEVIATIONS = 6.0
 # At least so large a part of the median beside it: losses that hardly differ are no noise to go by.
 SMALLEST_PART = 0.5
+# Gradient norms grow tenfold when a model leaves its first plateau: no news.
+SMALLEST_PART_OF_NORMS = 20.0
 # A median absolute deviation of normally distributed numbers is so much of their standard deviation.
 _MAD_OF_NORMAL = 0.6745
 # Steps after a spike that are not told again: a spike has a tail.
@@ -32,8 +34,9 @@ class Spike:
 class Spikes:
     """One series of numbers, finite and not negative, looked at in order."""
 
-    def __init__(self) -> None:
-        """Nothing is known yet."""
+    def __init__(self, smallest_part: float = SMALLEST_PART) -> None:
+        """Nothing is known yet. A spike is `smallest_part` of the median beside it, at least."""
+        self.smallest_part = smallest_part
         self.past: deque[float] = deque(maxlen=WINDOW)
         self.quiet = 0
 
@@ -48,9 +51,9 @@ class Spikes:
         return found
 
     def _judge(self, value: float) -> Spike | None:
-        if value <= (1 + SMALLEST_PART) * min(self.past):  # below any limit: nothing is sorted
+        if value <= (1 + self.smallest_part) * min(self.past):  # below any limit: nothing is sorted
             return None
         middle = median(self.past)
         deviation = median(abs(each - middle) for each in self.past) / _MAD_OF_NORMAL
-        far = middle + max(DEVIATIONS * deviation, SMALLEST_PART * middle)
+        far = middle + max(DEVIATIONS * deviation, self.smallest_part * middle)
         return Spike(value=value, median=middle) if middle > 0 and value > far else None

@@ -12,7 +12,7 @@ from launcher.train.numbers import Numbers
 from launcher.train.numbers_end import end
 from launcher.train.numbers_evidence import MOST_FILES, evidence, keep, path_of, texts
 from launcher.train.numbers_inspect import bad_parameters
-from launcher.train.numbers_spikes import Spikes
+from launcher.train.numbers_spikes import SMALLEST_PART_OF_NORMS, Spikes
 from launcher.train.numbers_zero import require_targets, stuck_at_zero
 from launcher.train.state import StepRecord
 
@@ -22,7 +22,7 @@ class WatchNumbers(Callback):
 
     def __init__(self) -> None:
         """Nothing is known before `start`."""
-        self.loss, self.norm = Spikes(), Spikes()
+        self.loss, self.norm = Spikes(), Spikes(SMALLEST_PART_OF_NORMS)
         self.num_files = 0
         self.bad_at_start: list[str] = []
         self.said_settling = self.said_empty = self.has_learnt = False
