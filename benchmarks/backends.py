@@ -278,6 +278,7 @@ def worker(path: Path, backend: str, *, steps: int, theirs_first: bool) -> None:
     from launcher.train.job import Job
     from launcher.train.loop import train
     from launcher.train.metrics_log import MetricsLog
+    from launcher.train.retry import Retry
     from launcher.train.setup import build_job, make_callbacks
     from launcher.train.state import StepRecord
     from launcher.train.world import join, leave
@@ -319,9 +320,10 @@ def worker(path: Path, backend: str, *, steps: int, theirs_first: bool) -> None:
             blocks.begin()
 
     callbacks = [*make_callbacks(job), Turns()]
-    callbacks[1].start(job)  # type: ignore[attr-defined]
+    for callback in callbacks:
+        callback.start(job)
     blocks.begin()
-    train(job, callbacks)
+    train(job, callbacks, Retry(job))
     job.metrics.close()
     theirs = world.gather(blocks.their_losses)
     if world.is_first:

@@ -82,6 +82,7 @@ def ours(case: str, path: Path) -> dict[str, float]:
     from launcher.train.job import Job
     from launcher.train.loop import train
     from launcher.train.metrics_log import MetricsLog
+    from launcher.train.retry import Retry
     from launcher.train.setup import build_job, make_callbacks
     from launcher.train.world import World
 
@@ -102,8 +103,9 @@ def ours(case: str, path: Path) -> dict[str, float]:
     job = build_job(recipe, plan, folder, World(rank=0, num_ranks=1, device=torch.device("cpu")), None)
     job.metrics = MetricsLog(folder, is_first=True, total_steps=job.total_steps, start=0, board=False)
     callbacks = [*make_callbacks(job), Ticks()]
-    callbacks[1].start(job)  # type: ignore[attr-defined]
-    train(job, callbacks)
+    for callback in callbacks:
+        callback.start(job)
+    train(job, callbacks, Retry(job))
     job.metrics.close()
     return clock.figures(recipe.training.global_batch_size)
 

@@ -22,6 +22,7 @@ from launcher.process.arguments import parse
 from launcher.process.starter import read_starter
 from launcher.train.callbacks.callback import Callback
 from launcher.train.job import Job
+from launcher.train.retry import Retry
 
 EXACT = ("classifier-full", "classifier-lora", "generator-full", "generator-lora")
 CLOSE = ("classifier-full-bf16", "generator-lora-bf16")
@@ -87,11 +88,11 @@ def run_with_start(
     """A rank's whole life that keeps its first weights; `change` and `after` see the job around training."""
     train = rank.train
 
-    def with_start(job: Job, callbacks: Sequence[Callback]) -> None:
+    def with_start(job: Job, callbacks: Sequence[Callback], retry: Retry) -> None:
         keep_start(job)
         if change is not None:
             change(job)
-        train(job, callbacks)
+        train(job, callbacks, retry)
         if after is not None:
             after(job)
 
