@@ -1,10 +1,10 @@
-"""Steps poisoned on one of two ranks, on many backends: several runs in one process a rank.
+"""Steps poisoned on one of two ranks.
 
-    torchrun --nproc_per_node=2 -m tests.train.numbers_cells FOLDER REPORT BACKEND...
+    torchrun --nproc_per_node=2 -m tests.train.numbers_cells FOLDER REPORT BACKEND
 
 A hook makes one module's output NaN on one rank at chosen steps: real numbers that are not finite, wherever
-the backend then carries them. REPORT gets, by backend, whether skipped steps left weights and moments bit for
-bit alone, whether the others moved them, and how the last run ended.
+the backend then carries them. REPORT gets whether skipped steps left weights and moments bit for bit alone,
+whether the others moved them, and how the run ended.
 """
 
 import faulthandler
@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.distributed as dist
 
 import launcher.train.rank as rank
 from launcher.errors import LauncherError
@@ -104,9 +103,6 @@ def run(folder: Path, backend: str) -> dict[str, Any]:
         ended, code = f"{type(error).__name__}: {error}", error.exit_code
     finally:
         rank.make_callbacks = make
-        if dist.is_initialized():  # after a failure a rank waits for nobody; the next run needs a new group
-            dist.barrier()
-            dist.destroy_process_group()
     return {
         "skipped": recorder.skipped,
         "unchanged": [step for step, same in recorder.unchanged.items() if same],
@@ -116,13 +112,13 @@ def run(folder: Path, backend: str) -> dict[str, Any]:
     }
 
 
-def main(folder: Path, report: Path, backends: list[str]) -> None:
-    """All backends in turn."""
+def main(folder: Path, report: Path, backend: str) -> None:
+    """One backend."""
     faulthandler.dump_traceback_later(LIMIT_S, exit=True)  # a hang ends with where it was
-    found = {backend: run(folder, backend) for backend in backends}
+    found = run(folder, backend)
     if os.environ["RANK"] == "0":
         report.write_text(json.dumps(found, indent=1))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])
+    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])

@@ -11,10 +11,8 @@ from tests import tiny
 from tests.launching import trained
 from tests.train.numbers_cells import MODULE, POISONED_RANK, SINGLE, STREAK
 
-# Pairs of processes: DeepSpeed keeps its groups, so it comes last in a process, and once.
-LAUNCHES = (("multi_gpu", "fsdp2", "zero2"), ("zero1",), ("zero3",))
-BACKENDS = tuple(backend for launch in LAUNCHES for backend in launch)
-OFFLOADED = (("fsdp2_offload", "zero2_offload"), ("zero3_offload",))
+BACKENDS = ("multi_gpu", "fsdp2", "zero2", "zero3")
+OTHERS = ("zero1", "fsdp2_offload", "zero2_offload", "zero3_offload")
 RECIPE = """task: classification
 model: {{model_name_or_path: {folder}/bert}}
 data: {{train_file: {folder}/train.csv, max_length: 40}}
@@ -25,25 +23,23 @@ output_dir: {folder}/runs
 """
 
 
-def cells(folder: Path, launches: tuple[tuple[str, ...], ...]) -> dict[str, Any]:
-    """Run the poisoned recipe on these backends; what was seen of each."""
+def cells(folder: Path, backends: tuple[str, ...]) -> dict[str, Any]:
+    """Run the poisoned recipe on these backends, each in a pair of processes; what was seen of each."""
     tiny.write_bert(folder / "bert")
     tiny.write_csv(folder / "train.csv", 59)
     (folder / "poisoned.yaml").write_text(RECIPE.format(folder=folder))
     tool = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
-    found: dict[str, Any] = {}
-    for backends in launches:
-        report = folder / f"{backends[0]}.json"
-        trained([*tool, "-m", "tests.train.numbers_cells", str(folder), str(report), *backends])
-        found |= json.loads(report.read_text())
-    return found
+    for backend in backends:
+        report = folder / f"{backend}.json"
+        trained([*tool, "-m", "tests.train.numbers_cells", str(folder), str(report), backend])
+    return {backend: json.loads((folder / f"{backend}.json").read_text()) for backend in backends}
 
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    """As few pairs of processes as will do: imports cost more than steps."""
+    """All backends, run once."""
     folder = tmp_path_factory.mktemp("poisoned")
-    return folder, cells(folder, LAUNCHES)
+    return folder, cells(folder, BACKENDS)
 
 
 @pytest.mark.slow
@@ -83,9 +79,9 @@ def test_the_rank_and_the_module_are_named_on_every_backend(
 
 
 @pytest.mark.long
-def test_offloaded_states_are_left_alone_too(tmp_path: Path) -> None:
+def test_other_backends_leave_states_alone_too(tmp_path: Path) -> None:
     """Type: pytest -m long tests/train/test_numbers_ranks.py."""
-    report = cells(tmp_path, OFFLOADED)
-    for backend in [backend for launch in OFFLOADED for backend in launch]:
+    report = cells(tmp_path, OTHERS)
+    for backend in OTHERS:
         check_skips(report[backend])
         assert f"seen on rank {POISONED_RANK}" in report[backend]["ended"]
