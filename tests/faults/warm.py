@@ -9,6 +9,7 @@ import signal
 import socket
 import sys
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,13 +34,7 @@ class Ended:
 
 def warm_up() -> None:
     """Import what ranks need. Nothing here may start a thread: the forks would miss it."""
-    os.environ.update(
-        OMP_NUM_THREADS="1",
-        CUDA_VISIBLE_DEVICES="",
-        HF_HUB_OFFLINE="1",
-        DS_ACCELERATOR="cpu",
-        TOKENIZERS_PARALLELISM="false",
-    )
+    os.environ.setdefault("DS_ACCELERATOR", "cpu")
     import torch
 
     torch.set_num_threads(1)
@@ -96,15 +91,21 @@ def _fork(
         sys.stdout = os.fdopen(1, "w", buffering=1, closefd=False)
         sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)
         sys.__stderr__, sys.__stdout__ = sys.stderr, sys.stdout
+        warnings.resetwarnings()  # a test's turn warnings into errors
         os.environ.update(
+            OMP_NUM_THREADS="1",
+            CUDA_VISIBLE_DEVICES="",
+            HF_HUB_OFFLINE="1",
+            TOKENIZERS_PARALLELISM="false",
             RANK=str(rank),
             LOCAL_RANK=str(rank),
             WORLD_SIZE=str(num_ranks),
             LOCAL_WORLD_SIZE=str(num_ranks),
             MASTER_ADDR="127.0.0.1",
             MASTER_PORT=str(port),
-            TORCHELASTIC_RUN_ID="none",
         )
+        if num_ranks > 1:  # alone it is python that starts, whose ranks keep to the threads they are given
+            os.environ["TORCHELASTIC_RUN_ID"] = "none"
         signal.signal(signal.SIGINT, signal.default_int_handler)
         install(rank)
         from launcher.process.rank_process import run_as_rank

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from launcher.errors import EXIT_RESUMABLE
-from tests.launching import losses, starter, trained
+from tests.launching import losses
 from tests.train.conftest import WriteRecipe
 from tests.train.test_out_of_memory import run
 from tests.train.test_resume import same_run
@@ -18,16 +18,17 @@ def test_a_probed_run_is_the_same_run(backend: str, classifier: WriteRecipe) -> 
     recipe = classifier(model="bert-dropout", num_train_epochs=1)
     runs = recipe.parent / "runs"
     for name, asked in (("plain", "false"), ("probed", "true")):
-        line = ["--recipe", str(recipe), "--name", name, f"memory_probe={asked}"]
-        done = trained([*starter(backend), *line])
-        assert ("memory probe: 3 rows" in done.stderr) == (asked == "true")
+        done = run(backend, recipe, name, more=(f"memory_probe={asked}",))
+        assert done.succeeded, done.text[-3000:]
+        assert ("memory probe: 3 rows" in done.text) == (asked == "true")
     same_run(runs / "plain", runs / "probed")
 
 
 def test_fp16s_loss_scale_is_as_before(classifier: WriteRecipe) -> None:
     recipe = classifier(precision="fp16", num_train_epochs=1)
     for name, asked in (("plain", "false"), ("probed", "true")):
-        trained([*starter("single_gpu"), "--recipe", str(recipe), "--name", name, f"memory_probe={asked}"])
+        done = run("single_gpu", recipe, name, more=(f"memory_probe={asked}",))
+        assert done.succeeded, done.text[-3000:]
     runs = recipe.parent / "runs"
     assert losses(runs / "plain") == losses(runs / "probed")
     scales = [_scales(runs / name) for name in ("plain", "probed")]
@@ -37,15 +38,15 @@ def test_fp16s_loss_scale_is_as_before(classifier: WriteRecipe) -> None:
 def test_what_fits_only_in_halves_is_cut_before_the_first_step(classifier: WriteRecipe) -> None:
     recipe = classifier(memory_probe="true", per_device_train_batch_size=6, num_train_epochs=1)
     done = run("single_gpu", recipe, "faulty", {"phase": "backward", "step": 0, "micro": 1})
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stderr.index("3 rows at once instead of 6") < done.stderr.index("step 1/")
+    assert done.succeeded, done.text[-3000:]
+    assert done.text.index("3 rows at once instead of 6") < done.text.index("step 1/")
 
 
 def test_optimizer_states_without_room_end_the_run_before_the_first_step(classifier: WriteRecipe) -> None:
     recipe = classifier(memory_probe="true")
     done = run("single_gpu", recipe, "faulty", {"phase": "optimizer", "step": 0})
-    assert done.returncode == EXIT_RESUMABLE
-    assert "out of memory in the optimizer's step" in done.stderr and "step 1/" not in done.stderr
+    assert done.codes == [EXIT_RESUMABLE]
+    assert "out of memory in the optimizer's step" in done.text and "step 1/" not in done.text
 
 
 def _scales(folder: Path) -> list[float]:

@@ -11,16 +11,28 @@ from launcher.errors import EXIT_RESUMABLE
 from launcher.train.out_of_memory import Shortage, asked_bytes, cause, is_out_of_memory, shortage
 from launcher.train.retry import pieces
 from tests import tiny
-from tests.launching import RUN, distance, losses, start, starter, trained, weights
+from tests.faults.rank import install
+from tests.faults.warm import Ended, run_ranks, warm_up
+from tests.launching import distance, losses, weights
 from tests.train.conftest import WriteRecipe
 
-RANK = "tests/faults/rank.py"
+
+def run(backend: str, recipe: Path, name: str, *faults: dict[str, Any], more: tuple[str, ...] = ()) -> Ended:
+    """A run in forks of this process, as torchrun starts it, with these faults."""
+    warm_up()
+    words = ["--recipe", str(recipe), "--name", name, "--backend", backend, *more]
+    return run_ranks(
+        words,
+        num_ranks=1 if backend == "single_gpu" else 2,
+        log=recipe.parent / f"{name}.log",
+        install=lambda rank: install([dict(fault) for fault in faults if fault.get("rank", 0) == rank]),
+    )
 
 
-def run(backend: str, recipe: Path, name: str, *faults: dict[str, Any], more: tuple[str, ...] = ()) -> Any:
-    command = [RANK if word == RUN else word for word in starter(backend)]
-    line = [*command, "--recipe", str(recipe), "--name", name, *more]
-    return start(line, LAUNCHER_TEST_FAULTS=json.dumps(faults))
+def calm(backend: str, recipe: Path) -> None:
+    """The same without a fault."""
+    ended = run(backend, recipe, "calm")
+    assert ended.succeeded, ended.text[-4000:]
 
 
 def same(left: Path, right: Path) -> None:
@@ -35,10 +47,10 @@ def same(left: Path, right: Path) -> None:
 def test_one_process_runs_the_step_again_in_halves(phase: str, classifier: WriteRecipe) -> None:
     recipe = classifier(per_device_train_batch_size=6)
     runs = recipe.parent / "runs"
-    trained([*starter("single_gpu"), "--recipe", str(recipe), "--name", "calm"])
+    calm("single_gpu", recipe)
     done = run("single_gpu", recipe, "faulty", {"phase": phase, "step": 4, "micro": 2, "times": 1})
-    assert done.returncode == 0, done.stderr[-4000:]
-    assert f"out of memory in {phase}" in done.stderr and "3 rows at once instead of 6" in done.stderr
+    assert done.succeeded, done.text[-4000:]
+    assert f"out of memory in {phase}" in done.text and "3 rows at once instead of 6" in done.text
     same(runs / "faulty", runs / "calm")
     noted = json.loads((runs / "faulty" / "resume.json").read_text())
     assert noted["changes"] == {"training.per_device_train_batch_size": 3}
@@ -47,21 +59,21 @@ def test_one_process_runs_the_step_again_in_halves(phase: str, classifier: Write
 def test_it_halves_until_single_rows_and_then_ends_resumable(classifier: WriteRecipe) -> None:
     recipe = classifier(save_steps=2)
     done = run("single_gpu", recipe, "faulty", {"phase": "backward", "step": 4, "times": 99})
-    assert done.returncode == EXIT_RESUMABLE, done.stderr[-4000:]
-    assert "out of memory in backward" in done.stderr and "activation_checkpointing=true" in done.stderr
+    assert done.codes == [EXIT_RESUMABLE], done.text[-4000:]
+    assert "out of memory in backward" in done.text and "activation_checkpointing=true" in done.text
     noted = json.loads((recipe.parent / "runs/faulty/resume.json").read_text())
     assert noted["changes"]["training.activation_checkpointing"] is True
     again = run("single_gpu", recipe, "faulty", {"phase": "forward", "step": 99}, more=("--resume",))
-    assert again.returncode == 0, again.stderr[-4000:]
-    assert "resume.json (out of memory in backward at step 4)" in again.stderr
+    assert again.succeeded, again.text[-4000:]
+    assert "resume.json (out of memory in backward at step 4)" in again.text
 
 
 def test_evaluation_goes_on_in_halves(classifier: WriteRecipe) -> None:
     recipe = classifier(num_train_epochs=1)
     runs = recipe.parent / "runs"
-    trained([*starter("single_gpu"), "--recipe", str(recipe), "--name", "calm"])
+    calm("single_gpu", recipe)
     done = run("single_gpu", recipe, "faulty", {"phase": "evaluation", "step": 5})
-    assert done.returncode == 0, done.stderr[-4000:]
+    assert done.succeeded, done.text[-4000:]
     quality = [
         json.loads((runs / name / "summary.json").read_text())["quality"] for name in ("calm", "faulty")
     ]
@@ -88,11 +100,11 @@ def test_ddp_takes_the_window_back_on_every_rank(
     recipe = classifier(model="wide", num_train_epochs=2, learning_rate=1e-3)
     recipe.write_text(recipe.read_text() + "backend: {name: multi_gpu, bucket_cap_mb: 1}\n")
     runs = recipe.parent / "runs"
-    trained([*starter("multi_gpu"), "--recipe", str(recipe), "--name", "calm"])
+    calm("multi_gpu", recipe)
     done = run("multi_gpu", recipe, "faulty", fault | {"step": 5, "rank": 1})
-    assert done.returncode == 0, done.stderr[-4000:]
+    assert done.succeeded, done.text[-4000:]
     same(runs / "faulty", runs / "calm")
-    assert "out of memory in another rank" in done.stderr
+    assert "out of memory in another rank" in done.text
 
 
 @pytest.mark.slow
@@ -103,15 +115,15 @@ def test_where_others_wait_the_run_ends_resumable_and_the_restart_takes_over(
     recipe = classifier(save_steps=2)
     runs = recipe.parent / "runs"
     phase = "optimizer" if backend == "multi_gpu" else "backward"
-    trained([*starter(backend), "--recipe", str(recipe), "--name", "calm"])
+    calm(backend, recipe)
     done = run(backend, recipe, "faulty", {"phase": phase, "step": 4, "rank": 1})
-    assert done.returncode != 0
-    assert "out of memory in" in done.stderr and "--resume" in done.stderr, done.stderr[-3000:]
+    assert EXIT_RESUMABLE in done.codes
+    assert "out of memory in" in done.text and "--resume" in done.text, done.text[-3000:]
     noted = json.loads((runs / "faulty/resume.json").read_text())
     assert noted["changes"] == {"training.per_device_train_batch_size": 1}
     again = run(backend, recipe, "faulty", {"phase": "forward", "step": 99}, more=("--resume",))
-    assert again.returncode == 0, again.stderr[-4000:]
-    assert "resumed from" in again.stderr
+    assert again.succeeded, again.text[-4000:]
+    assert "resumed from" in again.text
     same(runs / "faulty", runs / "calm")
 
 
