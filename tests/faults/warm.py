@@ -106,7 +106,8 @@ def _fork(
         )
         if num_ranks > 1:  # alone it is python that starts, whose ranks keep to the threads they are given
             os.environ["TORCHELASTIC_RUN_ID"] = "none"
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores both
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
         install(rank)
         from launcher.process.rank_process import run_as_rank
 

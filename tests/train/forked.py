@@ -37,6 +37,8 @@ def run(words: Sequence[str], log: Path, before: Callable[[], None] = lambda: No
 def _live(words: Sequence[str], log: Path, before: Callable[[], None]) -> None:
     code = 99
     try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores both
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
         descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         for stream in (1, 2):
             os.dup2(descriptor, stream)
