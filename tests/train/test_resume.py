@@ -113,6 +113,7 @@ def test_a_changed_global_batch_is_refused_on_resume(classifier: WriteRecipe) ->
     assert "Traceback" not in refused.stderr
 
 
+@pytest.mark.long
 def test_state_written_by_one_backend_is_read_by_the_others(classifier: WriteRecipe) -> None:
     recipe = classifier(save_steps=4, save_total_limit=9)  # no dropout: ranks do not matter
     runs = recipe.parent / "runs"
