@@ -2,22 +2,16 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+from launcher.process.ports import free_port
+
 ROOT = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
 RUN = "launcher/run.py"
-
-
-def free_port() -> int:
-    """A port that nobody uses now: two tests at once must not meet on a starter's fixed default."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def starter(backend: str, processes: int = 2) -> list[str]:

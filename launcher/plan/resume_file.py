@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from launcher.backends.render import json_text
 from launcher.errors import Problem, ResumeMismatch
+from launcher.plan.write import write_file
 from launcher.recipe.load import LoadedRecipe
-from launcher.redact import redact
 
 NAME = "resume.json"
 
@@ -19,10 +20,7 @@ NAME = "resume.json"
 def write_resume(folder: Path, *, reason: str, changes: Mapping[str, Any], typed: str) -> Path:
     """Note why the run stopped, recipe keys to change, and the line to type. Whole or not at all."""
     path = folder / NAME
-    text = json.dumps({"reason": reason, "changes": dict(changes), "type": typed}, indent=2)
-    temporary = path.with_name(f".{NAME}.tmp")
-    temporary.write_text(redact(text) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    write_file(path, json_text({"reason": reason, "changes": dict(changes), "type": typed}))
     return path
 
 

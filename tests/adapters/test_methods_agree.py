@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from launcher.backends.options import BACKENDS
+from launcher.process.ports import free_port
 from tests import tiny
 from tests.adapters.method_cells import names_of
-from tests.launching import distance, free_port, losses, metrics, trained
+from tests.launching import distance, losses, metrics, trained
 
 Runs = Callable[[str], Path]
 DEFAULT = ("multi_gpu", "zero2", "fsdp2")

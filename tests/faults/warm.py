@@ -6,7 +6,6 @@ rank's end ends the others, as a starter sees to it.
 
 import os
 import signal
-import socket
 import sys
 import time
 import warnings
@@ -14,6 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from launcher.process.ports import free_port
 
 GRACE_S = 8.0
 RANK_FAILED_S = 3.0
@@ -48,13 +49,6 @@ def warm_up() -> None:
 
     assert all((accelerate, deepspeed, peft, transformers, launcher.train.rank))
     assert all((fsdp_torch, multi_gpu_torch, single_gpu_torch, zero3_torch, zero_torch))
-
-
-def free_port() -> int:
-    """A port that nobody uses now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def run_ranks(
