@@ -1,6 +1,8 @@
 """A rank's heartbeat, written by one process and read by another."""
 
 import os
+import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -114,6 +116,23 @@ def test_the_rank_that_is_behind_is_the_one_that_hangs(tmp_path: Path) -> None:
     assert found is not None
     assert (found.rank, found.is_hung, found.must_end) == (1, True, True)
     assert "rank 1 has stood in 'forward' (step 5) for 690 s; waiting for it: rank 0" in found.words
+
+
+def test_b042_a_stopped_process_is_the_one_whatever_the_steps_say(tmp_path: Path) -> None:
+    """Both stand in the same step: which beat is older depends on where the stop fell."""
+    stopped = subprocess.Popen(["sleep", "600"])
+    try:
+        os.kill(stopped.pid, signal.SIGSTOP)
+        os.waitpid(stopped.pid, os.WUNTRACED)
+        _leave(tmp_path, _beat(0, 700, phase="backward"), _beat(1, 690, pid=stopped.pid))
+        found = Ranks(tmp_path, 600, time.monotonic()).look()
+    finally:
+        stopped.kill()
+        stopped.wait()
+    assert found is not None
+    assert found.rank == 1
+    assert f"(its process was stopped by a signal; `kill -CONT {stopped.pid}`" in found.words
+    assert found.words.endswith("waiting for it: rank 0 in 'backward' (step 5)")
 
 
 def test_a_rank_that_waits_for_a_moving_one_does_not_hang(tmp_path: Path) -> None:

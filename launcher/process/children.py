@@ -47,11 +47,16 @@ def descendants(pid: int) -> list[int]:
 
 
 def is_zombie(pid: int) -> bool:
-    """Whether the process has ended and only waits to be reaped."""
+    """Whether the process has ended, reaped or not."""
+    return state(pid) in ("Z", "")
+
+
+def state(pid: int) -> str:
+    """The kernel's letter for what the process does (proc(5)); empty where it is gone."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
-        return True
+        return ""
 
 
 def send(pids: Iterable[int], number: int) -> None:

@@ -6,11 +6,17 @@ from pathlib import Path
 
 from launcher import heartbeat
 from launcher.heartbeat import Beat
-from launcher.process.children import is_zombie
+from launcher.process.children import is_zombie, state
 
 START_S = 600.0  # so long may a rank take before its first step, whatever is asked: operators are built there
 TOLD_S = 1.0  # a broken connection ends a rank at once, a starter takes longer to end one
 LOST_S = 30.0  # so long may a starter take to notice by itself that a rank is gone
+# The kernel's own word that a process cannot move, which waiting for another rank never looks like.
+STUCK = {
+    "T": "its process was stopped by a signal; `kill -CONT {pid}` lets it go on",
+    "t": "a debugger holds its process",
+    "D": "its process waits for a disk, network folder or driver that does not answer",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,9 +82,11 @@ def _lost(beat: Beat, *, must_end: bool) -> Finding:
 
 
 def _hung(beats: list[Beat], now: float) -> Finding:
-    """The rank with the fewest steps, then the oldest beat, is the one that the others wait for."""
-    first, *others = sorted(beats, key=lambda beat: (beat.step, beat.since_s))
+    """The one that all wait for: held by the kernel, else with the fewest steps, then the oldest beat."""
+    held = {beat.rank: STUCK.get(state(beat.pid), "") for beat in beats}
+    first, *others = sorted(beats, key=lambda beat: (not held[beat.rank], beat.step, beat.since_s))
     words = f"rank {first.rank} has stood in {first.place()} for {now - first.since_s:.0f} s"
+    words += f" ({held[first.rank].format(pid=first.pid)})" if held[first.rank] else ""
     waiting = ", ".join(f"rank {beat.rank} in {beat.place()}" for beat in others[:7])
     words += f"; waiting for it: {waiting}" if waiting else ""
     return Finding(rank=first.rank, pid=first.pid, words=words, is_hung=True, must_end=True)

@@ -113,7 +113,9 @@ def test_b042_a_rank_that_stands_still_is_named_and_everything_ended(begin: Begi
     os.kill(run.rank(1), signal.SIGSTOP)
     assert run.end() == 75, run.text()[-3000:]
     assert re.search(
-        r"rank 1 has stood in '[a-z ]+' \(step \d+\) for \d+ s; waiting for it: rank 0", run.text()
+        r"rank 1 has stood in '[a-z ]+' \(step \d+\) for \d+ s "
+        r"\(its process was stopped.*; waiting for it: rank 0",
+        run.text(),
     )
     assert traces.marked(run.mark) == []
 

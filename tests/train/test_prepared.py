@@ -89,7 +89,7 @@ if waits_in_collective:
     if rank == 0: get()
     world.barrier()
 found = world.agreed(get)
-sys.stdout.write("rows %d\n" % len(found.store))  # in one piece: two ranks share it
+sys.stdout.write("rows %d\\n" % len(found.store))  # in one piece: two ranks share it
 dist.destroy_process_group()
 """
 
