@@ -70,8 +70,8 @@ def _take_axes(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _compare(reader: Reader, varied: list[str]) -> int:
+    from launcher.recipe.evaluation_rules import metrics_of
     from launcher.recipe.load import load_recipe
-    from launcher.recipe.rules import metrics_of
     from launcher.report.compare_cells import cells, read_axis, read_seeds
     from launcher.report.compare_run import Comparison
 

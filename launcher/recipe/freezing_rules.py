@@ -2,20 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from launcher.adapters.options import METHODS
 from launcher.errors import Problem
 from launcher.recipe.freezing import MODULES, SCHEDULE, problems
-
-if TYPE_CHECKING:
-    from launcher.recipe.rules import Given
+from launcher.recipe.given import Given, Notice, Rule
 
 # Where opening more in the middle of a run has not been compared with one process; the nearest that has.
 UNPROVEN = {"zero3_nvme": "zero3_offload", "model_parallel": "zero3_offload"}
 
 
-def freezing_is_possible(given: "Given") -> Iterator[Problem]:
+def freezing_is_possible(given: Given) -> Iterator[Problem]:
     """Its own values, the method that it belongs to, and backends on which phases are proven."""
     options = given.recipe.freeze
     for key, found in problems(options):
@@ -41,7 +38,7 @@ def freezing_is_possible(given: "Given") -> Iterator[Problem]:
         )
 
 
-def phases_that_are_not_reached(given: "Given") -> Iterator[str]:
+def phases_that_are_not_reached(given: Given) -> Iterator[str]:
     """An epoch of the schedule that lies behind the run's end."""
     training = given.recipe.training
     if training.max_steps is not None:
@@ -51,4 +48,8 @@ def phases_that_are_not_reached(given: "Given") -> Iterator[str]:
         if late:
             key = f"{SCHEDULE}.{epoch}"
             ends = f"the run ends at epoch {training.num_train_epochs:g}"
-            yield f"{given.at(key)}  {key}: has no effect: {ends}"
+            yield given.no_effect(key, ends)
+
+
+PROBLEMS: tuple[Rule, ...] = (freezing_is_possible,)
+NO_EFFECT: tuple[Notice, ...] = (phases_that_are_not_reached,)

@@ -1,18 +1,15 @@
 """Rules between the optimizer and the rest of a recipe."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from launcher.errors import Problem
 from launcher.optim.table import OPTIMIZERS, works_on
-
-if TYPE_CHECKING:
-    from launcher.recipe.rules import Given
+from launcher.recipe.given import Given, Notice, Rule
 
 _ADAM_KEYS = ("training.adam_beta1", "training.adam_beta2", "training.adam_epsilon")
 
 
-def optimizer_runs_on_the_backend(given: "Given") -> Iterator[Problem]:
+def optimizer_runs_on_the_backend(given: Given) -> Iterator[Problem]:
     """Some optimizers compute something else on divided tensors: refused, not run."""
     name, backend = given.recipe.training.optim, given.recipe.backend.name
     if works_on(name, backend):
@@ -27,11 +24,15 @@ def optimizer_runs_on_the_backend(given: "Given") -> Iterator[Problem]:
     )
 
 
-def adam_options_without_adam(given: "Given") -> Iterator[str]:
+def adam_options_without_adam(given: Given) -> Iterator[str]:
     """Betas and epsilon mean nothing to an optimizer without Adam's moments."""
     name = given.recipe.training.optim
     if name not in ("sgd", "adafactor"):
         return
     for key in _ADAM_KEYS:
         if given.is_given(key):
-            yield f"{given.at(key)}  {key}: has no effect: {name} does not use it"
+            yield given.no_effect(key, f"{name} does not use it")
+
+
+PROBLEMS: tuple[Rule, ...] = (optimizer_runs_on_the_backend,)
+NO_EFFECT: tuple[Notice, ...] = (adam_options_without_adam,)

@@ -30,8 +30,8 @@ from launcher.optim.build_torch import make, parameter_groups, rates_of
 from launcher.optim.rates import layerwise, second_matrix
 from launcher.optim.schedule import warmup_updates
 from launcher.precision_torch import LossScale, StepPrecision
+from launcher.recipe.evaluation_rules import metrics_of
 from launcher.recipe.freezing import opening_steps, openings
-from launcher.recipe.rules import metrics_of
 from launcher.recipe.schema import Recipe
 from launcher.recipe.training import Every, TrainingOptions
 from launcher.registry import load_attribute

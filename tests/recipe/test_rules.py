@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from launcher.data import templates
+from launcher.recipe.data_rules import TEMPLATES
 from launcher.recipe.load import load_recipe
-from launcher.recipe.rules import TEMPLATES
 
 EVAL = "eval_fraction=0.1"
 BEST = [
