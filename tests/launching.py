@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from launcher.process.ports import free_port
+from launcher.hardware.ports import free_port
 
 ROOT = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent

@@ -13,6 +13,7 @@ from launcher.backends.options import BACKENDS
 from launcher.errors import BadValue, Conflict, Problem
 from launcher.facts import RunArguments
 from launcher.hardware.limits import cores
+from launcher.hardware.ports import free_port
 from launcher.plan.write import COMMAND_VARIABLE
 from launcher.process.after_run import OPTIONS as AFTER_OPTIONS
 from launcher.process.after_run import USAGE as AFTER_USAGE
@@ -32,7 +33,6 @@ from launcher.process.detach import detach, require_folder, without_detach
 from launcher.process.gpus import peer_environment, visible_gpus
 from launcher.process.on_platform import require_card
 from launcher.process.own_files import OwnFiles, agree, read_own_files
-from launcher.process.ports import free_port
 from launcher.process.prepare import put_bin_first, require_cards, require_ready
 from launcher.process.restarts import OPTIONS as WATCH_OPTIONS
 from launcher.process.restarts import USAGE as WATCH_USAGE

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from launcher.hardware.platform_facts import Platform, find_platform
-from launcher.process.ports import holder, is_free
+from launcher.hardware.ports import holder, is_free
 
 _USUAL_PORTS = range(6006, 6106)
 

@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Mapping
 
 from launcher.errors import EXIT_RESUMABLE, DataError, HardwareError, LauncherError, Problem, TrainError
-from launcher.process import ports
+from launcher.hardware import ports
 from launcher.process.siblings import missing_ranks
 from launcher.process.symptoms import Symptom, recognise
 from launcher.redact import redact

@@ -15,13 +15,13 @@ from launcher.backends.lint import read_ds_file
 from launcher.backends.options import BACKENDS
 from launcher.errors import DataError, HardwareError, Problem, RecipeError
 from launcher.facts import RunArguments, Starter
+from launcher.hardware import ports
 from launcher.hardware.platform_facts import find_platform
 from launcher.models.source import find_model
 from launcher.plan.replanned import memory_words
 from launcher.plan.room_by_mount import require_rooms
 from launcher.plan.started import Started, resolve_started
 from launcher.plan.write import COMMAND_VARIABLE
-from launcher.process import ports
 from launcher.process.board import show_run
 from launcher.process.gpus import peer_environment, visible_gpus
 from launcher.process.launch_line import config_file_above

@@ -12,11 +12,11 @@ from typing import Any
 
 from launcher.errors import BadValue, Problem
 from launcher.facts import RunArguments
+from launcher.hardware.ports import free_port
 from launcher.heartbeat import TIMEOUT_VARIABLE
 from launcher.plan.resume_file import NAME as RESUME_FILE
 from launcher.plan.run_id import RUN_VARIABLE, is_taken_by, run_id
 from launcher.process.command import Command, on_port
-from launcher.process.ports import free_port
 from launcher.process.supervise import Outcome, supervise
 from launcher.recipe.load import load_recipe
 from launcher.train.checkpoint_files import newest_whole

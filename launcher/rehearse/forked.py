@@ -16,8 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from launcher.hardware.ports import free_port
 from launcher.process.children import descendants, send
-from launcher.process.ports import free_port
 from launcher.rehearse.started import LIMIT_S, environment
 
 _POLL_S = 0.01

@@ -1,7 +1,6 @@
 """The processes of one run: who this is, how they agree, and how they part cleanly."""
 
 import os
-import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,6 +12,7 @@ import torch.distributed as dist
 from launcher import heartbeat
 from launcher.errors import LauncherError, LaunchMismatch, Problem
 from launcher.facts import Machine, Starter
+from launcher.hardware.ports import free_port
 from launcher.train.self_test import TIMEOUT_S, require_all_ranks_heard
 
 T = TypeVar("T")
@@ -108,13 +108,7 @@ def _alone_defaults(starter: Starter) -> None:
     os.environ.setdefault("LOCAL_RANK", str(starter.local_rank))
     os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
     if starter.world_size == 1 and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
-        os.environ.update(RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT=_free_port())
-
-
-def _free_port() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
+        os.environ.update(RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()))
 
 
 def _check_size(starter: Starter) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from launcher.backends.options import BACKENDS
-from launcher.process.ports import free_port
+from launcher.hardware.ports import free_port
 from tests import tiny
 from tests.adapters.method_cells import names_of
 from tests.launching import distance, losses, metrics, trained

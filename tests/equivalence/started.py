@@ -7,7 +7,7 @@ from pathlib import Path
 
 from launcher.backends.operators import ASYNC_IO, is_compiled
 from launcher.backends.options import BACKENDS
-from launcher.process.ports import free_port
+from launcher.hardware.ports import free_port
 from tests import tiny
 from tests.launching import trained
 

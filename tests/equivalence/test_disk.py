@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from launcher.process.ports import free_port
+from launcher.hardware.ports import free_port
 from tests.equivalence.cells import WIDE
 from tests.equivalence.conftest import Cells
 from tests.equivalence.measures import moved, norms

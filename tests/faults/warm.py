@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from launcher.process.ports import free_port
+from launcher.hardware.ports import free_port
 
 GRACE_S = 8.0
 RANK_FAILED_S = 3.0

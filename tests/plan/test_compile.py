@@ -12,9 +12,9 @@ import yaml
 
 from launcher.backends.options import BACKENDS
 from launcher.errors import HardwareError, RecipeError, UnknownSetting
+from launcher.hardware.ports import free_port
 from launcher.plan.compile import Compiled, Wanted, compile_recipe
 from launcher.plan.write_files import write_files
-from launcher.process.ports import free_port
 from launcher.recipe.library import names
 from launcher.recipe.load import load_recipe
 from tests import tiny

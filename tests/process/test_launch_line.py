@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from launcher.hardware.ports import free_port
 from launcher.process.launch_line import config_file_above
-from launcher.process.ports import free_port
 from tests.launching import BIN, ROOT, RUN, start
 
 FILE = "mine.yaml"

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import launcher.train.rank as rank
 from launcher.errors import LauncherError
+from launcher.hardware.ports import free_port
 from launcher.hardware.probe import machine as probe
 from launcher.process.arguments import parse
-from launcher.process.ports import free_port
 from launcher.process.starter import read_starter
 from tests.launching import trained
 

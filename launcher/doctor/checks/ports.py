@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from launcher.doctor.check import CHECKS, Check, Finding, good, note
 from launcher.doctor.patient import Patient
-from launcher.process.ports import DEEPSPEED_PORT, free_port, holder, is_free
+from launcher.hardware.ports import DEEPSPEED_PORT, free_port, holder, is_free
 
 
 def examine(patient: Patient) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from launcher.process.ports import free_port, holder, is_free
+from launcher.hardware.ports import free_port, holder, is_free
 
 
 @pytest.fixture
