@@ -24,7 +24,7 @@ def missing(model: ModelOptions) -> Iterator[str]:
         return
     name = model.model_name_or_path
     folder = cache_folder(name)
-    if model.modelscope_id and modelscope.cached(model.modelscope_id):
+    if model.on_modelscope and modelscope.cached(model.on_modelscope):
         return
     snapshots = [path.parent for path in folder.glob("snapshots/*/config.json")]
     if not snapshots:

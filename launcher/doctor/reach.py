@@ -1,4 +1,4 @@
-"""Whether the hub's hosts answer: its own, and the two that large files come from. All asked at once.
+"""Whether the hub's hosts answer: its own, those of large files, a mirror, ModelScope. All asked at once.
 
 Names and files may come from different hosts: metadata then arrives while weights stall. Which switch works
 follows from which of them answer.
@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from launcher.hardware.platform_facts import Platform
+from launcher.models.options import ModelOptions
 from launcher.models.source import HUB
 
 TIMEOUT_S = 4.0
@@ -18,12 +19,13 @@ TIMEOUT_S = 4.0
 
 @dataclass(frozen=True, kw_only=True)
 class Hosts:
-    """Addresses: the hub or mirror, its older large files (LFS), newer ones (Xet), and a mirror to advise."""
+    """The hub or mirror, its older large files (LFS), newer ones (Xet), a mirror to advise, ModelScope."""
 
     hub: str = HUB
     lfs: str = "https://cdn-lfs.huggingface.co"
     xet: str = "https://cas-server.xethub.hf.co"
     mirror: str = "https://hf-mirror.com"
+    modelscope: str = "https://www.modelscope.cn"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +36,7 @@ class Reach:
     lfs: bool
     xet: bool
     mirror: bool
+    modelscope: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +49,7 @@ class Advice:
 
 
 def reach(hosts: Hosts, timeout_s: float = TIMEOUT_S) -> Reach:
-    """Ask all four, for at most `timeout_s` seconds together, looking up names included."""
+    """Ask all of them, for at most `timeout_s` seconds together, looking up names included."""
     answers: dict[str, bool] = {}
     threads = [
         threading.Thread(target=_note_answer, args=(answers, name, url, timeout_s), daemon=True)
@@ -103,6 +106,13 @@ def advise(found: Reach, hosts: Hosts, environ: Mapping[str, str], platform: Pla
         found=f"{hosts.hub} answers, neither of its hosts of large files does: weights would stall at 0 %",
         type=_mirror(hosts) if found.mirror else _elsewhere(platform),
     )
+
+
+def from_modelscope(found: Reach, model: ModelOptions, typed: str) -> str:
+    """The line that brings the model from ModelScope: where the hub does not answer, and its id is known."""
+    if found.hub or not found.modelscope or model.on_modelscope is None:
+        return ""
+    return f"launcher prepare {typed}   (takes {model.on_modelscope})"
 
 
 _DISABLE = "export HF_HUB_DISABLE_XET=1"

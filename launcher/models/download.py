@@ -65,7 +65,8 @@ def download(options: ModelOptions, *, say: Callable[[str], object]) -> Download
     RecipeError where the hub cannot be asked, HardwareError for files that stay broken.
     """
     if _wants_modelscope(options):
-        modelscope.fetch(str(options.modelscope_id), say=say)
+        say(f"{os.environ.get('HF_ENDPOINT') or HUB} does not answer: asking ModelScope")
+        modelscope.fetch(str(options.on_modelscope), say=say)
         return None
     source = find_model(options)
     if source.is_local and Path(source.location).is_dir():
@@ -76,8 +77,8 @@ def download(options: ModelOptions, *, say: Callable[[str], object]) -> Download
 
 
 def _wants_modelscope(options: ModelOptions) -> bool:
-    """Where an id there is given, and the hub neither answers nor is forbidden nor has been asked before."""
-    if options.modelscope_id is None or not is_hub_id(options) or is_offline():
+    """Where its id there is known, and the hub neither answers nor is forbidden."""
+    if options.on_modelscope is None or not is_hub_id(options) or is_offline():
         return False
     return not hub_answers(os.environ.get("HF_ENDPOINT") or HUB)
 

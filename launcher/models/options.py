@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from launcher.models.modelscope_ids import known_id
 from launcher.options import Options
 
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
@@ -18,10 +19,18 @@ class ModelOptions(Options):
         """Whether frozen weights are packed into 4 or 8 bits."""
         return self.load_in_4bit or self.load_in_8bit
 
+    @property
+    def on_modelscope(self) -> str | None:
+        """Its id on ModelScope: the one given, or a known one of the same whole model, newest revision."""
+        if self.modelscope_id is not None or self.revision is not None or self.gguf_file is not None:
+            return self.modelscope_id
+        return known_id(self.model_name_or_path)
+
     model_name_or_path: str = Field(min_length=1, description="A folder in Hugging Face layout, or a hub id.")
     revision: str | None = Field(None, description="Hub commit, tag or branch.")
     modelscope_id: str | None = Field(
-        None, description="Its id on ModelScope, taken where the hub does not answer."
+        None,
+        description="Its id on ModelScope, taken where the hub does not answer; for many models it is known.",
     )
     pip_package: str | None = Field(
         None, description="Distribution/folder that carries this model; used where it is installed."

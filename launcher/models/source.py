@@ -13,6 +13,7 @@ from launcher.models import modelscope
 from launcher.models.options import ModelOptions
 
 HUB = "https://huggingface.co"
+_WEIGHTS = ("*.safetensors", "*.bin", "*.gguf")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +78,9 @@ def _local(options: ModelOptions, folder: Path, note: str) -> ModelSource:
 
 
 def find_model(options: ModelOptions) -> ModelSource:
-    """Choose the first of: the installed package, the local folder, the hub's cache, the hub.
+    """Choose the first of: the installed package, the local folder, a cache, the hub.
+
+    ModelScope's cache comes before the hub's where only the former holds weights.
 
     Raises RecipeError for a folder that does not exist or holds no model.
     """
@@ -96,13 +99,12 @@ def find_model(options: ModelOptions) -> ModelSource:
         revision=options.revision,
         gguf_file=options.gguf_file,
     )
+    if not _is_cached(name, _WEIGHTS) and (held := _from_modelscope(options)) is not None:
+        return held
     if is_offline():
-        held = None if _is_cached(name) else _from_modelscope(options)
-        return held or replace(source, is_local=True)
+        return replace(source, is_local=True)
     if hub_answers(os.environ.get("HF_ENDPOINT") or HUB):
         return source
-    if not _is_cached(name) and (held := _from_modelscope(options)) is not None:
-        return held
     if not _is_cached(name):
         raise unreachable(options, source, "it does not answer from here")
     return replace(source, is_local=True, note=f"{name} from the hub's cache: the hub does not answer")
@@ -110,8 +112,9 @@ def find_model(options: ModelOptions) -> ModelSource:
 
 def _from_modelscope(options: ModelOptions) -> ModelSource | None:
     """What `launcher prepare` has brought from there; None without an id, or where nothing is held."""
-    folder = modelscope.cached(options.modelscope_id) if options.modelscope_id else None
-    return _local(options, folder, f"{options.modelscope_id} from ModelScope's cache") if folder else None
+    held = options.on_modelscope
+    folder = modelscope.cached(held) if held else None
+    return _local(options, folder, f"{held} from ModelScope's cache") if folder else None
 
 
 def is_offline() -> bool:
@@ -133,11 +136,12 @@ def hub_answers(endpoint: str, timeout_s: float = 5.0) -> bool:
     return True
 
 
-def _is_cached(name: str) -> bool:
-    """Whether the hub's cache holds this model's configuration."""
+def _is_cached(name: str, patterns: tuple[str, ...] = ("config.json",)) -> bool:
+    """Whether the hub's cache holds this model's configuration, or another of its files."""
     home = Path(os.environ.get("HF_HOME", "~/.cache/huggingface")).expanduser()
     cache = Path(os.environ.get("HF_HUB_CACHE", home / "hub"))
-    return any(cache.glob(f"models--{name.replace('/', '--')}/snapshots/*/config.json"))
+    folder = f"models--{name.replace('/', '--')}/snapshots"
+    return any(path.is_file() for each in patterns for path in cache.glob(f"{folder}/*/{each}"))
 
 
 def _missing_folder(path: Path) -> RecipeError:

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from launcher.doctor.reach import Hosts, Reach, advise, answers_at, reach
+from launcher.doctor.reach import Hosts, Reach, advise, answers_at, from_modelscope, reach
 from launcher.hardware.platform_facts import find_platform
+from launcher.models.options import ModelOptions
 from launcher.models.source import HUB
 from tests import instance
 
@@ -54,8 +55,8 @@ def test_b077_nobody_there_is_no_answer_and_no_exception(url: str) -> None:
 def test_b077_each_host_is_asked_by_itself() -> None:
     with ExitStack() as stack:
         hub, xet = stack.enter_context(answering(200)), stack.enter_context(answering(503))
-        found = reach(Hosts(hub=hub, lfs=hub, xet=xet, mirror=NOBODY))
-    assert found == Reach(hub=True, lfs=True, xet=False, mirror=False)
+        found = reach(Hosts(hub=hub, lfs=hub, xet=xet, mirror=NOBODY, modelscope=hub))
+    assert found == Reach(hub=True, lfs=True, xet=False, mirror=False, modelscope=True)
 
 
 @pytest.mark.parametrize(
@@ -107,3 +108,16 @@ def test_b077_where_nothing_answers_an_instance_has_its_proxy_script(tmp_path: P
     advice = advise(found, Hosts(hub="https://hf-mirror.com"), {}, platform)
     assert advice.type == f"source {tmp_path / 'i/etc/network_turbo'} ; unset HF_ENDPOINT"
     assert HUB in advise(found, Hosts(), {}, platform).found
+
+
+def test_b077_modelscope_is_named_where_only_that_answers_and_the_id_is_known() -> None:
+    llama = ModelOptions(model_name_or_path="meta-llama/Llama-3.1-8B-Instruct")
+    alone = Reach(hub=False, lfs=False, xet=False, mirror=False, modelscope=True)
+    assert from_modelscope(alone, llama, "mine") == (
+        "launcher prepare mine   (takes LLM-Research/Meta-Llama-3.1-8B-Instruct)"
+    )
+    assert not from_modelscope(alone, ModelOptions(model_name_or_path="some/model"), "mine")
+    assert not from_modelscope(
+        Reach(hub=True, lfs=False, xet=False, mirror=False, modelscope=True), llama, ""
+    )
+    assert not from_modelscope(Reach(hub=False, lfs=False, xet=False, mirror=False), llama, "mine")

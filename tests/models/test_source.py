@@ -35,6 +35,22 @@ def test_a_cached_model_is_used_without_the_hub(tmp_path: Path) -> None:
     assert found.is_local and "cache" in found.note
 
 
+def test_b077_weights_from_modelscope_come_before_a_hub_cache_without_any(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`plan --ask-hub` leaves a config.json in the hub's cache, and no weights."""
+    monkeypatch.setenv("MODELSCOPE_CACHE", str(tmp_path / "ms"))
+    snapshot, there = tmp_path / "hub/models--some--model/snapshots/abc", tmp_path / "ms/models/Other/model"
+    for folder in (snapshot, there):
+        folder.mkdir(parents=True)
+        (folder / "config.json").write_text("{}")
+    (there / "model.safetensors").write_bytes(b"x")
+    options = ModelOptions(model_name_or_path="some/model", modelscope_id="Other/model")
+    assert find_model(options).location == str(there)
+    (snapshot / "model.safetensors").write_bytes(b"x")
+    assert find_model(options).location == "some/model"
+
+
 def test_a_hub_that_answers_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))

@@ -6,7 +6,8 @@ from dataclasses import replace
 from launcher.doctor.cached import is_here
 from launcher.doctor.check import CHECKS, Check, Finding, bad, good, note
 from launcher.doctor.patient import Patient
-from launcher.doctor.reach import Hosts, advise, reach
+from launcher.doctor.reach import Hosts, advise, from_modelscope, reach
+from launcher.models import modelscope
 
 
 def examine(patient: Patient) -> Iterator[Finding]:
@@ -16,14 +17,17 @@ def examine(patient: Patient) -> Iterator[Finding]:
     if environ.get("HF_HUB_OFFLINE", "0").lower() in ("1", "true", "yes", "on"):
         yield _offline(patient, is_needed=is_needed)
         return
-    hosts = Hosts()
+    hosts = Hosts(modelscope=modelscope.endpoint(environ))
     if endpoint := environ.get("HF_ENDPOINT"):
         hosts = replace(hosts, hub=endpoint.rstrip("/"))
     if patient.platform is not None:
         hosts = replace(hosts, mirror=patient.platform.mirror)
-    found = advise(reach(hosts), hosts, environ, patient.platform)
+    answers = reach(hosts)
+    found = advise(answers, hosts, environ, patient.platform)
     if found.works:
         yield good(found.found)
+    elif is_needed and recipe and (other := from_modelscope(answers, recipe.model, patient.typed)):
+        yield note(f"{found.found}, ModelScope does", f"a way for the model of {patient.typed}", typed=other)
     elif is_needed:
         yield bad(found.found, f"a way for the model of {patient.typed}", typed=found.type)
     else:
