@@ -1,13 +1,12 @@
 """`launcher compare RECIPE --vary KEY=A,B`: run or plan every setting, and put them into one table."""
 
-import argparse
 import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from launcher.errors import EXIT_FAILED, BadValue, Problem
-from launcher.process.arguments import Grammar, HelpWanted, Reader, read, take_every_word
+from launcher.process.arguments import Grammar, Reader
 
 if TYPE_CHECKING:
     from launcher.report.compare_cells import Cell
@@ -27,23 +26,18 @@ USAGE = """usage: launcher compare RECIPE --vary KEY=A,B [--vary KEY=C,D] [--see
 Runs, logs, comparison.json, comparison.txt and comparison.svg lie in OUTPUT_DIR/compare-RECIPE. Started
 again, finished settings are taken from there, and one that was cut off goes on.
 exit code: 0 every setting finished, 1 one of them did not"""
-_WITH_VALUE = ("recipe", "seeds", "metric", "backend", "gpus", "output_dir", "starter")
+GRAMMAR = Grammar(
+    with_value=("recipe", "seeds", "metric", "backend", "gpus", "output_dir", "starter"),
+    flags=("plan", "json"),
+    repeated=("vary",),
+    names_recipe=True,
+    usage=USAGE,
+)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The recipe, this verb's options, and `key=value` for every setting."""
-    take_every_word(parser)
-
-
-def run(args: argparse.Namespace) -> int:
+def run(reader: Reader) -> int:
     """Print the table; the exit code says whether every setting finished."""
-    grammar = Grammar(with_value=_WITH_VALUE, flags=("plan", "json"), names_recipe=True, usage=USAGE)
-    try:
-        varied, words = _take_axes(args.words)
-        reader = read(words, grammar)
-    except HelpWanted as usage:
-        print(usage)
-        return 0
+    varied = reader.repeated.get("vary", [])
     if "recipe" not in reader.options or not varied:
         raise BadValue(
             Problem(
@@ -53,20 +47,6 @@ def run(args: argparse.Namespace) -> int:
             )
         )
     return _compare(reader, varied)
-
-
-def _take_axes(words: list[str]) -> tuple[list[str], list[str]]:
-    """What stands behind every `--vary`, and the other words."""
-    varied, others, left = [], [], [*words]
-    while left:
-        word = left.pop(0)
-        if word == "--vary":
-            varied.append(left.pop(0) if left else "")
-        elif word.startswith("--vary="):
-            varied.append(word.removeprefix("--vary="))
-        else:
-            others.append(word)
-    return varied, others
 
 
 def _compare(reader: Reader, varied: list[str]) -> int:

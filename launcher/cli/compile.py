@@ -1,14 +1,14 @@
 """`launcher compile RECIPE`: the concrete files for a backend and a card, and the lines that start them."""
 
-import argparse
 import sys
 from pathlib import Path
 
+from launcher.cli._recipe_words import num_cards, recipe_named
 from launcher.errors import BadValue, Problem
 from launcher.plan.choose import plan_lines
 from launcher.plan.compile import Wanted, compile_recipe
 from launcher.plan.write_files import write_files
-from launcher.process.arguments import Grammar, HelpWanted, Reader, read, take_every_word
+from launcher.process.arguments import Grammar, Reader
 from launcher.registry import nearest
 
 SUMMARY = "write a recipe's concrete files for Accelerate, DeepSpeed or the Trainer"
@@ -21,7 +21,7 @@ USAGE = """usage: launcher compile RECIPE --out DIR [--backend NAME] [--gpus N] 
 --gpus N       processes, one a card; --gpu CARD: a name of launcher/hardware/gpus.csv
 --to trainer   training_arguments.py in the place of recipe.yaml, for transformers' Trainer
 --force        write over files that differ"""
-_GRAMMAR = Grammar(
+GRAMMAR = Grammar(
     with_value=("recipe", "backend", "gpus", "gpu", "out", "to"),
     flags=("force",),
     names_recipe=True,
@@ -29,18 +29,8 @@ _GRAMMAR = Grammar(
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The recipe, this verb's options, and `--key value` or `key=value` of the recipe."""
-    take_every_word(parser)
-
-
-def run(args: argparse.Namespace) -> int:
+def run(reader: Reader) -> int:
     """Write the files, then say what was decided and what to type."""
-    try:
-        reader = read(args.words, _GRAMMAR)
-    except HelpWanted as usage:
-        print(usage)
-        return 0
     wanted = wanted_by(reader)
     compiled = compile_recipe(wanted)
     for path, state in write_files(wanted.out, compiled.files, force="force" in reader.flags):
@@ -55,31 +45,17 @@ def run(args: argparse.Namespace) -> int:
 def wanted_by(reader: Reader) -> Wanted:
     """What was typed. Raises BadValue for a missing recipe or folder, or a number that is none."""
     options = reader.options
-    for name, example in (
-        ("recipe", "launcher compile quickstart --out compiled"),
-        ("out", "--out compiled"),
-    ):
-        if name not in options:
-            what = "no recipe was named" if name == "recipe" else "no folder was named"
-            raise BadValue(Problem(what=what, right="a recipe and a folder to write", type=example))
+    recipe = recipe_named(reader, example="launcher compile quickstart --out compiled")
+    if "out" not in options:
+        raise BadValue(Problem(what="no folder was named", right="a folder to write", type="--out compiled"))
     return Wanted(
-        recipe=options["recipe"],
+        recipe=recipe,
         out=Path(options["out"]).expanduser(),
         backend=options.get("backend"),
-        gpus=_count(options.get("gpus")),
+        gpus=num_cards(reader),
         gpu=options.get("gpu"),
         to=_target(options.get("to", "launcher")),
         overrides=tuple(reader.overrides),
-    )
-
-
-def _count(text: str | None) -> int | None:
-    if text is None:
-        return None
-    if text.isdigit() and int(text) > 0:
-        return int(text)
-    raise BadValue(
-        Problem(where="--gpus", what=f"'{text}' is no number of cards", right="1 or more", type="--gpus 2")
     )
 
 

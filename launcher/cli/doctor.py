@@ -1,13 +1,13 @@
 """`launcher doctor [RECIPE]`: this machine, and this recipe on it; what is found, needed, and to type."""
 
-import argparse
 import json
 import os
 import sys
 from typing import TYPE_CHECKING
 
+from launcher.cli._recipe_words import recipe_settings
 from launcher.errors import EXIT_FAILED
-from launcher.process.arguments import Grammar, HelpWanted, Reader, read, take_every_word
+from launcher.process.arguments import Grammar, Reader
 
 if TYPE_CHECKING:
     from launcher.doctor.patient import Patient
@@ -23,23 +23,13 @@ model, data and memory plan are good on this machine. Seconds; nothing is loaded
         locks that a killed compilation left, links for TensorBoard's panel
 
 exit code: 0 good (notes are good), 1 something would fail, 2 something given is wrong"""
-_GRAMMAR = Grammar(
+GRAMMAR = Grammar(
     with_value=("recipe", "gpus", "backend"), flags=("json", "fix"), names_recipe=True, usage=USAGE
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The recipe, this verb's options, and `key=value` of the recipe."""
-    take_every_word(parser)
-
-
-def run(args: argparse.Namespace) -> int:
+def run(reader: Reader) -> int:
     """Examine, and mend where asked to; the exit code says whether anything would fail."""
-    try:
-        reader = read(args.words, _GRAMMAR)
-    except HelpWanted as usage:
-        print(usage)
-        return 0
     from launcher.doctor.examine import as_json, examine, fix, is_good, lines
 
     patient = _patient(reader)
@@ -63,7 +53,5 @@ def _patient(reader: Reader) -> "Patient":
     settled = settle(os.environ)
     loaded = None
     if "recipe" in reader.options:
-        given = {"backend.name": reader.options.get("backend"), "hardware.gpus": reader.options.get("gpus")}
-        extra = {key: value for key, value in given.items() if value is not None}
-        loaded = load_recipe(reader.options["recipe"], reader.overrides, extra=extra)
+        loaded = load_recipe(reader.options["recipe"], reader.overrides, extra=recipe_settings(reader))
     return admit(os.environ, loaded, reader.options.get("recipe", "RECIPE"), settled)

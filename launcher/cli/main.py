@@ -1,7 +1,9 @@
 """The `launcher` command: finds the verb's module in this folder, and turns errors into exit codes.
 
-A verb is a module beside this one with `SUMMARY`, `add_arguments(parser)` and `run(args) -> int`; one that
-Python has reserved carries a `_` behind it, as in import_.py. Only the verb that was typed is imported.
+A verb is a module beside this one with `SUMMARY` and one of two shapes: `add_arguments(parser)` and
+`run(args) -> int`, or, where `key=value` of a recipe may be typed, `GRAMMAR` and `run(reader) -> int`. One
+that Python has reserved carries a `_` behind it, as in import_.py; a file that begins with `_` is no verb.
+Only the verb that was typed is imported.
 """
 
 import argparse
@@ -52,13 +54,30 @@ def _dispatch(arguments: list[str]) -> int:
         print(f"launcher {__version__}")
         return 0
     verb = _verb(arguments[0])
+    run_it = _run_on_words if hasattr(verb, "GRAMMAR") else _run_on_options
+    code = int(run_it(verb, arguments))
+    sys.stdout.flush()
+    return code
+
+
+def _run_on_options(verb: ModuleType, arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog=f"launcher {arguments[0]}", description=verb.SUMMARY, allow_abbrev=False
     )
     verb.add_arguments(parser)
-    code = int(verb.run(parser.parse_intermixed_args(arguments[1:])))
-    sys.stdout.flush()
-    return code
+    return int(verb.run(parser.parse_intermixed_args(arguments[1:])))
+
+
+def _run_on_words(verb: ModuleType, arguments: list[str]) -> int:
+    """Not by argparse, which would refuse a recipe's own `--key value`."""
+    from launcher.process.arguments import HelpWanted, read
+
+    try:
+        reader = read(arguments[1:], verb.GRAMMAR)
+    except HelpWanted as usage:
+        print(usage)
+        return 0
+    return int(verb.run(reader))
 
 
 def _verb(name: str) -> ModuleType:

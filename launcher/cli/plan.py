@@ -1,11 +1,11 @@
 """`launcher plan RECIPE`: memory, host RAM, disk, time and cost on a card that need not be here."""
 
-import argparse
 import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from launcher.cli._recipe_words import num_cards, recipe_named
 from launcher.errors import (
     EXIT_CANNOT_TELL,
     EXIT_FAILED,
@@ -15,7 +15,7 @@ from launcher.errors import (
     LauncherError,
     Problem,
 )
-from launcher.process.arguments import Grammar, HelpWanted, Reader, read, take_every_word
+from launcher.process.arguments import Grammar, Reader
 
 if TYPE_CHECKING:
     from launcher.plan.forecast import Forecast
@@ -37,7 +37,7 @@ USAGE = """usage: launcher plan RECIPE [--gpu CARD] [--gpus N] [--backend NAME] 
 --sweep        a table over gpu, gpus and backend
 
 exit code: 0 fits, 1 does not fit, 2 something given is wrong, 3 cannot tell"""
-_GRAMMAR = Grammar(
+GRAMMAR = Grammar(
     with_value=("recipe", "gpu", "gpus", "backend", "rows", "host_memory", "prices", "png", "svg", "sweep"),
     flags=("json", "ask_hub", "trace"),
     names_recipe=True,
@@ -45,24 +45,9 @@ _GRAMMAR = Grammar(
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The recipe, this verb's options, and `--key value` or `key=value` of the recipe."""
-    take_every_word(parser)
-
-
-def run(args: argparse.Namespace) -> int:
+def run(reader: Reader) -> int:
     """Print the plan; the exit code says whether it fits."""
-    try:
-        reader = read(args.words, _GRAMMAR)
-    except HelpWanted as usage:
-        print(usage)
-        return 0
-    if "recipe" not in reader.options:
-        raise BadValue(
-            Problem(
-                what="no recipe was named", right="a name of `launcher ls`", type="launcher plan lora_7b_3090"
-            )
-        )
+    recipe_named(reader, example="launcher plan lora_7b_3090")
     return _sweep(reader) if "sweep" in reader.options else _one(reader)
 
 
@@ -136,8 +121,8 @@ def _loaded(
     extra: dict[str, Any] = {}
     if gpu is not None:
         extra |= {"hardware.gpu": card_name(gpu, "--gpu"), "hardware.device": "cuda"}
-    if gpus or "gpus" in options:
-        extra["hardware.gpus"] = gpus or count(options["gpus"], "--gpus")
+    if (cards := gpus or num_cards(reader)) is not None:
+        extra["hardware.gpus"] = cards
     if backend is not None:
         extra["backend.name"] = BACKENDS.get(backend, "--backend").name
     return load_recipe(options["recipe"], reader.overrides, extra=extra)

@@ -1,13 +1,14 @@
 """`launcher prepare RECIPE`: everything slow that needs no GPU, before the meter runs."""
 
-import argparse
 import os
+import shlex
 import sys
 
 from launcher.backends.options import BACKENDS
+from launcher.cli._recipe_words import recipe_settings
 from launcher.errors import DataError
 from launcher.plan.room_by_mount import require_rooms
-from launcher.process.arguments import Grammar, HelpWanted, read, take_every_word
+from launcher.process.arguments import QUICKSTART, Grammar, Reader
 from launcher.process.build_operators import build, wanted
 from launcher.process.on_platform import settle_platform
 from launcher.process.prepare import put_bin_first
@@ -22,28 +23,17 @@ and tokenises the data into the cache. Needs no GPU. A second call finds everyth
 
 --build-ops  compile DeepSpeed's operators that the backend uses (minutes)
 --verify     read data files and cached tokens again, byte by byte"""
-_GRAMMAR = Grammar(
+GRAMMAR = Grammar(
     with_value=("recipe", "backend", "gpus"), flags=("build_ops", "verify"), names_recipe=True, usage=USAGE
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The recipe, this verb's options, and `--key value` or `key=value` of the recipe."""
-    take_every_word(parser)
-
-
-def run(args: argparse.Namespace) -> int:
+def run(reader: Reader) -> int:
     """Do it step by step; ends with the line to type where the GPU is."""
-    try:
-        reader = read(args.words, _GRAMMAR)
-    except HelpWanted as usage:
-        print(usage)
-        return 0
     for line in settle_platform(os.environ):  # before any library has read where its cache is
         _say(line)
-    given = {"backend.name": reader.options.get("backend"), "hardware.gpus": reader.options.get("gpus")}
-    extra = {key: value for key, value in given.items() if value is not None}
-    loaded = load_recipe(reader.options.get("recipe", "quickstart"), reader.overrides, extra=extra)
+    name = reader.options.get("recipe", QUICKSTART)
+    loaded = load_recipe(name, reader.overrides, extra=recipe_settings(reader))
     recipe = loaded.recipe
     if missing := [*data_problems(loaded)]:
         raise DataError(missing)
@@ -66,8 +56,8 @@ def run(args: argparse.Namespace) -> int:
         _say(f"operators of {backend.name}: {', '.join(wanted(backend)) or 'none that is compiled'}")
         if code := build(backend, os.environ):
             return code
-    words = [word for word in args.words if word not in ("--build-ops", "--build_ops", "--verify")]
-    print(f"ready; where the GPU is, type: launcher run {' '.join(words) or 'quickstart'}")
+    words = [word for word in reader.typed if word not in ("--build-ops", "--build_ops", "--verify")]
+    print(f"ready; where the GPU is, type: launcher run {shlex.join(words) or QUICKSTART}")
     return 0
 
 

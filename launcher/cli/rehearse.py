@@ -1,6 +1,5 @@
 """`launcher rehearse RECIPE`: the whole run on CPU processes with a tiny model, before a GPU is rented."""
 
-import argparse
 import os
 import signal
 import sys
@@ -9,11 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
-from launcher.backends.options import BACKENDS
-from launcher.errors import EXIT_FAILED, BadValue, Conflict, LauncherError, Problem
-from launcher.process.arguments import Grammar, HelpWanted, Reader, read, take_every_word
+from launcher.cli._recipe_words import recipe_named, recipe_settings
+from launcher.errors import EXIT_FAILED, Conflict, LauncherError, Problem
+from launcher.process.arguments import Grammar, Reader
 from launcher.recipe.load import load_recipe
 
 SUMMARY = "prove a whole run on CPU processes with a tiny model"
@@ -25,26 +23,16 @@ between two saves, resume, export, and a reload in a new process. Needs no GPU, 
 --gpus N    CPU processes that stand for so many cards (the recipe's hardware.gpus)
 --keep DIR  keep model, rows, logs and run folder in DIR, which must be empty or new
 --json      the verdict as JSON on standard output"""
-_GRAMMAR = Grammar(
+GRAMMAR = Grammar(
     with_value=("recipe", "backend", "gpus", "keep"), flags=("json",), names_recipe=True, usage=USAGE
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The recipe, this verb's options, and `--key value` or `key=value` of the recipe."""
-    take_every_word(parser)
-
-
-def run(args: argparse.Namespace) -> int:
+def run(reader: Reader) -> int:
     """Print the verdict; 0 where every stage was passed, else 1."""
+    name, settings = recipe_named(reader, example="launcher rehearse quickstart"), recipe_settings(reader)
     try:
-        reader = read(args.words, _GRAMMAR)
-    except HelpWanted as usage:
-        print(usage)
-        return 0
-    name, extra = _asked(reader)
-    try:
-        loaded = load_recipe(name, reader.overrides, extra=extra)
+        loaded = load_recipe(name, reader.overrides, extra=settings)
     except LauncherError as error:
         print(f"{error}\nFAILED at stage 'recipe'", file=sys.stderr)
         return EXIT_FAILED
@@ -59,32 +47,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
-
-
-def _asked(reader: Reader) -> tuple[str, dict[str, Any]]:
-    """The recipe, and what the options decide about it."""
-    extra: dict[str, Any] = {}
-    if "backend" in reader.options:
-        extra["backend.name"] = BACKENDS.get(reader.options["backend"], "--backend").name
-    if (text := reader.options.get("gpus")) is not None:
-        extra["hardware.gpus"] = _number(text)
-    if "recipe" in reader.options:
-        return reader.options["recipe"], extra
-    raise BadValue(
-        Problem(
-            what="no recipe was named",
-            right="a name from `launcher ls`, or a file",
-            type="launcher rehearse quickstart",
-        )
-    )
-
-
-def _number(text: str) -> int:
-    if text.isdigit() and int(text) > 0:
-        return int(text)
-    raise BadValue(
-        Problem(where="--gpus", what=f"'{text}' is no number of cards", right="1 or more", type="--gpus 2")
-    )
 
 
 @contextmanager

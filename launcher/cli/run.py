@@ -1,16 +1,16 @@
 """`launcher run RECIPE`: check everything, start accelerate, torchrun or deepspeed, watch it to its end."""
 
-import argparse
 import os
 import shlex
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from launcher.backends.disk import require_usable
 from launcher.backends.options import BACKENDS
-from launcher.errors import BadValue, Conflict, Problem
+from launcher.cli._recipe_words import num_cards, recipe_named
+from launcher.errors import Conflict, Problem
 from launcher.facts import RunArguments
 from launcher.hardware.limits import cores
 from launcher.hardware.ports import free_port
@@ -18,15 +18,7 @@ from launcher.plan.write import COMMAND_VARIABLE
 from launcher.process.after_run import OPTIONS as AFTER_OPTIONS
 from launcher.process.after_run import USAGE as AFTER_USAGE
 from launcher.process.after_run import read_after_run
-from launcher.process.arguments import (
-    WITH_VALUE,
-    Grammar,
-    HelpWanted,
-    Reader,
-    read,
-    run_arguments,
-    take_every_word,
-)
+from launcher.process.arguments import WITH_VALUE, Grammar, Reader, run_arguments
 from launcher.process.around_run import AroundRun, around_run, settle_machine
 from launcher.process.command import Chosen, Command, Start, choose_starter, starter_command
 from launcher.process.detach import detach, require_folder, without_detach
@@ -60,24 +52,16 @@ USAGE = f"""usage: launcher run RECIPE [--backend NAME | --ds FILE | --config_fi
 {AFTER_USAGE}"""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The recipe, this verb's options, and `--key value` or `key=value` of the recipe."""
-    take_every_word(parser)
+GRAMMAR = Grammar(
+    with_value=(*WITH_VALUE, "gpus", "starter", "config_file", *WATCH_OPTIONS, *AFTER_OPTIONS),
+    flags=("new", "dry_run", "detach", "notify"),
+    names_recipe=True,
+    usage=USAGE,
+)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(reader: Reader) -> int:
     """Start the run and return its own exit code, whatever the starter made of it."""
-    grammar = Grammar(
-        with_value=(*WITH_VALUE, "gpus", "starter", "config_file", *WATCH_OPTIONS, *AFTER_OPTIONS),
-        flags=("new", "dry_run", "detach", "notify"),
-        names_recipe=True,
-        usage=USAGE,
-    )
-    try:
-        reader = read(args.words, grammar)
-    except HelpWanted as usage:
-        print(usage)
-        return 0
     is_dry = "dry_run" in reader.flags
     asked = read_after_run(reader.options, reader.flags)
     restarts = read_restarts(reader.options.get("restarts"))
@@ -88,31 +72,24 @@ def run(args: argparse.Namespace) -> int:
     around = around_run(loaded, run_arguments(reader), asked)
     if "detach" in reader.flags and not is_dry:
         require_folder(run_arguments(reader), around.loaded.recipe, around.folder)
-        detached = detach(without_detach(args.words), around.folder, os.environ)
+        detached = detach(without_detach(reader.typed), around.folder, os.environ)
         print("\n".join(detached.lines()))
         return 0
     around.show(dry=is_dry)
     if is_dry:
         print(command.typed())
         return 0
-    return _start(command, args.words, around, restarts)
+    return _start(command, reader.typed, around, restarts)
 
 
 def build(reader: Reader, environ: Mapping[str, str]) -> tuple[LoadedRecipe, Command]:
     """Recipe and command for what was typed, after every check without torch. Raises LauncherError."""
     arguments = run_arguments(reader)
-    if "recipe" not in reader.options:
-        raise BadValue(
-            Problem(
-                what="no recipe was named",
-                right="a name from `launcher ls`, or a file",
-                type="launcher run quickstart",
-            )
-        )
+    recipe_named(reader, example="launcher run quickstart")
     files = read_own_files(arguments.ds, reader.options.get("config_file"))
     for notice in files.notices:
         print(notice, file=sys.stderr)
-    loaded, chosen = _choose(arguments, files, _num_processes(reader), reader.options.get("config_file"))
+    loaded, chosen = _choose(arguments, files, num_cards(reader), reader.options.get("config_file"))
     require_card(environ, loaded.recipe.hardware.device, arguments.recipe)
     num_processes = loaded.recipe.hardware.gpus
     cards = visible_gpus(environ) if loaded.recipe.hardware.device != "cpu" else ()
@@ -138,17 +115,6 @@ def rank_words(arguments: RunArguments) -> list[str]:
     words += ["--resume", arguments.resume] if arguments.resume else []
     words += ["--new"] if arguments.new else []
     return [*words, *arguments.overrides]
-
-
-def _num_processes(reader: Reader) -> int | None:
-    text = reader.options.get("gpus")
-    if text is None:
-        return None
-    if text.isdigit() and int(text) > 0:
-        return int(text)
-    raise BadValue(
-        Problem(where="--gpus", what=f"'{text}' is no number of cards", right="1 or more", type="--gpus 2")
-    )
 
 
 def _choose(
@@ -224,7 +190,7 @@ def _fits(starter: str, num_processes: int, config_file: str | None) -> None:
         )
 
 
-def _start(command: Command, words: list[str], around: AroundRun, restarts: int) -> int:
+def _start(command: Command, words: Sequence[str], around: AroundRun, restarts: int) -> int:
     typed = command.typed()
     print(redact(typed), file=sys.stderr, flush=True)
     environ = {**os.environ, COMMAND_VARIABLE: f"{shlex.join(['launcher', 'run', *words])}\n{typed}"}

@@ -4,7 +4,6 @@ One reader for every starter and for `launcher run`. Not argparse: it would take
 value for a positional, and abbreviate. `--key value`, `--key=value` and `key=value` mean the same.
 """
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -23,23 +22,29 @@ Start it with python, accelerate launch, torchrun or deepspeed. Without --recipe
 
 @dataclass(frozen=True, kw_only=True)
 class Grammar:
-    """The options that a command knows; `names_recipe` lets a bare word be the recipe."""
+    """The options that a command knows; `names_recipe` lets a bare word be the recipe.
+
+    `repeated` are options with a value that may come several times.
+    """
 
     with_value: tuple[str, ...] = WITH_VALUE
     flags: tuple[str, ...] = ("new",)
+    repeated: tuple[str, ...] = ()
     names_recipe: bool = False
     usage: str = USAGE
 
 
 @dataclass
 class Reader:
-    """The words still to read, and what was found so far."""
+    """The words still to read, and what was found so far; `typed` are all words as they were given."""
 
     words: list[str]
     grammar: Grammar
     options: dict[str, str] = field(default_factory=dict)
     overrides: list[str] = field(default_factory=list)
     flags: set[str] = field(default_factory=set)
+    repeated: dict[str, list[str]] = field(default_factory=dict)
+    typed: tuple[str, ...] = ()
 
 
 class HelpWanted(Exception):  # noqa: N818 (not an error: a person asked)
@@ -84,7 +89,7 @@ def _require_plain_name(name: str | None) -> None:
 
 def read(argv: Sequence[str], grammar: Grammar) -> Reader:
     """The words sorted into options, flags and overrides. Raises HelpWanted for `--help`."""
-    reader = Reader(list(argv), grammar)
+    reader = Reader(list(argv), grammar, typed=tuple(argv))
     while reader.words:
         _read_word(reader, reader.words.pop(0))
     if "new" in reader.flags and "resume" in reader.options:
@@ -123,6 +128,8 @@ def _read_option(reader: Reader, name: str, value: str | None) -> None:
         reader.options["resume"] = _optional_value(reader, value, default="auto")
     elif name in reader.grammar.with_value:
         reader.options[name] = _value(reader, name, value)
+    elif name in reader.grammar.repeated:
+        reader.repeated.setdefault(name, []).append(_value(reader, name, value))
     else:
         _refuse_misspelt(name, reader.grammar)
         reader.overrides.append(f"{name}={_value(reader, name, value)}")
@@ -192,9 +199,3 @@ def _stray(word: str, reader: Reader) -> UnknownSetting:
             type=type_instead,
         )
     )
-
-
-def take_every_word(parser: argparse.ArgumentParser) -> None:
-    """Hand a verb's words to `read` as they are: argparse would refuse a recipe's own `--key value`."""
-    parser.prefix_chars = "\0"
-    parser.add_argument("words", nargs="*")

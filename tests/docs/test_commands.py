@@ -9,8 +9,7 @@ import pytest
 from launcher.backends.options import BACKENDS
 from launcher.cli.main import main, module_of, verbs
 from launcher.errors import LauncherError
-from launcher.process.arguments import Reader
-from launcher.process.arguments import read as read_words
+from launcher.process.arguments import read
 from launcher.recipe import library
 from launcher.recipe.overrides import read_override
 from launcher.recipe.translate import translate
@@ -23,38 +22,22 @@ NAMES_RECIPE = ("run", "plan", "check", "cat", "cp", "compile", "prepare", "rehe
 QUICK = ("ls", "cat", "check", "keys", "plan", "matrix", "import")
 
 
-class Parsed(Exception):  # noqa: N818
-    """Carries what a verb's own grammar made of the words; the verb goes no further."""
-
-    def __init__(self, reader: Reader) -> None:
-        self.reader = reader
-
-
-def parsed(words: list[str], monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def parsed(words: list[str]) -> dict[str, Any]:
     """A command's options and settings, by its verb's real parser. Raises LauncherError or SystemExit."""
     assert words[0] in verbs(), f"no verb {words[0]}"
     module = module_of(words[0])
+    if hasattr(module, "GRAMMAR"):
+        reader = read(words[1:], module.GRAMMAR)
+        return {**reader.options, "overrides": reader.overrides}
     parser = argparse.ArgumentParser(prog=words[0], allow_abbrev=False)
     module.add_arguments(parser)
-    args = parser.parse_intermixed_args(words[1:])
-    if not hasattr(module, "read"):
-        return vars(args)
-
-    def stop(given: Any, grammar: Any) -> Reader:
-        raise Parsed(read_words(given, grammar))
-
-    monkeypatch.setattr(module, "read", stop)
-    try:
-        module.run(args)
-    except Parsed as found:
-        return {**found.reader.options, "overrides": found.reader.overrides}
-    raise AssertionError(f"{words[0]} did not read its words")
+    return vars(parser.parse_intermixed_args(words[1:]))
 
 
-def faults(words: list[str], monkeypatch: pytest.MonkeyPatch, *, strict: bool) -> list[str]:
+def faults(words: list[str], *, strict: bool) -> list[str]:
     """What a command names and is not there."""
     try:
-        options = parsed(words, monkeypatch)
+        options = parsed(words)
     except (LauncherError, SystemExit) as error:
         return [str(error)]
     found = []
@@ -94,17 +77,17 @@ def setting_faults(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("place", STRICT, ids=lambda place: place.name)
-def test_a_command_of_the_manual_can_be_typed(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong = [fault for words in words_of(place.text) for fault in faults(words, monkeypatch, strict=True)]
+def test_a_command_of_the_manual_can_be_typed(place: Place) -> None:
+    wrong = [fault for words in words_of(place.text) for fault in faults(words, strict=True)]
     assert wrong == []
 
 
 @pytest.mark.parametrize("place", LOOSE, ids=lambda place: place.name)
-def test_a_command_in_passing_can_be_typed(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_in_passing_can_be_typed(place: Place) -> None:
     if place.text.endswith(("-h", "--help")):
         return
     words = [each for each in words_of(place.text) if len(each) > 1]
-    wrong = [fault for each in words for fault in faults(each, monkeypatch, strict=False)]
+    wrong = [fault for each in words for fault in faults(each, strict=False)]
     assert wrong == []
 
 
