@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from launcher.hardware.platform_facts import Platform
+from launcher.hardware.platform_facts import Platform, find_platform
 
 OUTPUT_VARIABLE = "LAUNCHER_OUTPUT_DIR"
 _PYTHON = f"py{sys.version_info.major}{sys.version_info.minor}"
@@ -69,6 +69,13 @@ def placement(platform: Platform, environ: Mapping[str, str], cwd: Path) -> dict
     if "HF_HOME" in found and token.is_file() and not environ.get("HF_TOKEN_PATH"):
         found["HF_TOKEN_PATH"] = str(token)  # it lies in HF_HOME otherwise: a login would be forgotten
     return found
+
+
+def runs_folder(environ: Mapping[str, str], cwd: Path) -> Path:
+    """Where the runs of a recipe that names no `output_dir` go: `runs`, or on the data disk."""
+    platform = find_platform(environ)
+    moved = placement(platform, environ, cwd) if platform else {}
+    return Path(environ.get(OUTPUT_VARIABLE) or moved.get(OUTPUT_VARIABLE) or "runs")
 
 
 def _moved(

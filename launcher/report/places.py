@@ -1,13 +1,14 @@
-"""Which folders were meant: a run's path, its name below `runs`, or something near that is none."""
+"""Which folders were meant: a run's path, its name where runs go, or something near that is none."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from launcher.errors import BadValue, Problem
+from launcher.hardware.placement import runs_folder
 from launcher.registry import nearest
 from launcher.report.reading import METRICS, PLAN, SUMMARY
 
-RUNS = Path("runs")
 _TRACES = (METRICS, SUMMARY, PLAN, "recipe.yaml")
 
 
@@ -19,7 +20,7 @@ def is_run(folder: Path) -> bool:
 def find_run(typed: str) -> Path:
     """The run folder that was meant. Raises BadValue with what is near."""
     path = Path(typed).expanduser()
-    for folder in (path, RUNS / typed):
+    for folder in (path, *(place / typed for place in _runs())):
         if folder.is_dir() and is_run(folder):
             return folder
     if path.is_file() and is_run(path.parent):
@@ -52,8 +53,14 @@ def labels(folders: Sequence[Path]) -> list[str]:
     return ["/".join(path[-depth:]) for path in paths]
 
 
+def _runs() -> list[Path]:
+    """Where runs lie when nobody has said where: `runs` here, and a rented machine's data disk."""
+    return [*dict.fromkeys([Path("runs"), runs_folder(os.environ, Path.cwd())])]
+
+
 def _near(path: Path) -> str:
-    known = [*runs_in(path.parent if path.parent.is_dir() else RUNS), *runs_in(RUNS)]
+    places = [*([path.parent] if path.parent.is_dir() else []), *_runs()]
+    known = [*dict.fromkeys(run for place in places for run in runs_in(place))]
     names = {folder.name: folder for folder in known}
     close = nearest(path.name, names)
     return f"launcher report {names[close]}" if close else f"launcher report {_typed(known) or 'runs/NAME'}"

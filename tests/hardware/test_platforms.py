@@ -7,7 +7,7 @@ import pytest
 
 from launcher.hardware import folklore
 from launcher.hardware.limits import cores, host_memory_bytes
-from launcher.hardware.placement import MOVED, left_behind, placement
+from launcher.hardware.placement import MOVED, left_behind, placement, runs_folder
 from launcher.hardware.platform_facts import PLATFORMS, find_platform
 from launcher.hardware.way_out import both_ways, way_out
 from tests import instance
@@ -108,6 +108,12 @@ def test_a_cache_linked_to_the_data_disk_already_is_left_where_it_is(
     found = placement(platform, {}, rented.data_disk)
     assert {"HF_HOME", "LAUNCHER_CACHE", "LAUNCHER_OUTPUT_DIR"}.isdisjoint(found)
     assert "TMPDIR" in found
+
+
+def test_runs_are_looked_for_where_they_go(rented: Instance, tmp_path: Path) -> None:
+    assert runs_folder(rented.environ, tmp_path) == rented.data_disk / "runs"
+    assert runs_folder(rented.environ | {"LAUNCHER_OUTPUT_DIR": "/mine"}, tmp_path) == Path("/mine")
+    assert runs_folder({"LAUNCHER_ROOT": str(tmp_path)}, tmp_path) == Path("runs")
 
 
 def test_a_login_and_models_of_before_are_not_lost(rented: Instance, tmp_path: Path) -> None:

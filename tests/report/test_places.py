@@ -8,6 +8,7 @@ from launcher.cli.main import main
 from launcher.errors import BadValue
 from launcher.report.places import find_run, labels
 from launcher.report.write import report
+from tests import instance
 from tests.report.writing import step_line, write_run
 
 
@@ -22,6 +23,18 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_run_is_named_by_its_path_or_by_its_name_below_runs(runs: Path) -> None:
     assert find_run("runs/first").resolve() == find_run("first").resolve() == runs / "first"
+
+
+def test_a_run_on_a_rented_machines_data_disk_is_found_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rented = instance.make(tmp_path / "instance")
+    monkeypatch.setenv("LAUNCHER_ROOT", str(rented.root))
+    monkeypatch.chdir(tmp_path)
+    write_run(rented.data_disk / "runs/mine", [step_line(1)])
+    assert find_run("mine") == rented.data_disk / "runs/mine"
+    with pytest.raises(BadValue, match=f"launcher report {rented.data_disk}/runs/mine"):
+        find_run("mime")
 
 
 @pytest.mark.parametrize(
