@@ -30,8 +30,13 @@ def settle_batch(
 
     `default_micro` is the tool's own where the file is silent: None leaves both to the recipe.
     """
+    num_left = len(draft.left)
     rows, rows_key = count_of(draft, micro, "training.per_device_train_batch_size")
+    if len(draft.left) > num_left:
+        default_micro = None  # it is said, and cannot be read: the tool's default is not what was meant
+    num_left = len(draft.left)
     steps, steps_key = count_of(draft, accumulation, "training.global_batch_size")
+    is_product_known = len(draft.left) == num_left
     total, total_key = count_of(draft, whole, "training.global_batch_size") if whole else (None, "")
     ranks = draft.num_processes or _ranks(total, rows, steps)
     if ranks:
@@ -43,6 +48,9 @@ def settle_batch(
         draft.put(rows_key, rows, {"training.per_device_train_batch_size": rows})
     if not total and not rows:
         _alone(draft, steps_key, steps)
+        return
+    if not total and not is_product_known:
+        draft.notes.append(f"{GLOBAL}: yours to say: rows of one card x accumulation x processes")
         return
     said = {rows_key: rows, steps_key: steps, total_key: total}
     _put(draft, said, total or _product(rows, steps, ranks))

@@ -1,6 +1,6 @@
 """Arguments that stand in a Python file: calls such as TrainingArguments(...), and dicts of arguments.
 
-The file is parsed, never run: only values that are written out are read.
+The file is parsed, never run: only values that are written out are read, in place or under a name.
 """
 
 import ast
@@ -10,10 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from launcher.errors import BadValue, Problem
+from launcher.recipe.importing.python_values import NotWritten, Worth, worth_in
 from launcher.recipe.provenance import shown
 
 _PRINTED = re.compile(r"TrainingArguments\(\n(.*)\n\)", re.DOTALL)
 _CALLS = ("TrainingArguments", "SFTConfig", "LoraConfig", "BitsAndBytesConfig")
+# Of from_pretrained: what a recipe has a key for; a tokenizer's call says nothing of the kind.
+_MODEL_WORDS = ("attn_implementation", "trust_remote_code", "load_in_4bit", "load_in_8bit")
+_MODEL_WORDS += ("torch_dtype", "dtype")
+_TASKS = {"ForSequenceClassification": "classification", "ForCausalLM": "causal_lm"}
 _DICTS = ("training_args", "training_arguments", "train_args", "args", "arguments")
 
 
@@ -23,6 +28,7 @@ class Calls:
 
     values: dict[str, Any] = field(hash=False)
     notes: tuple[str, ...] = ()
+    task: str = ""
 
 
 @dataclass(frozen=True)
@@ -45,24 +51,130 @@ def read_calls(path: Path, text: str) -> Calls:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = getattr(error, "lineno", None) or 1
         raise _refuse(f"{shown(path)}:{line}", "the file is not Python text") from error
-    values: dict[str, Any] = {}
-    found: list[str] = []
+    reading = _Reading(worth=worth_in(tree))
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and (name := _called(node)).endswith(_CALLS):
-            found.append(f"{name}(...) in line {node.lineno}")
-            values |= {_renamed(name, word.arg): _value(word.value) for word in node.keywords if word.arg}
-            if name.endswith("LoraConfig"):
-                values.setdefault("use_peft", True)
+        reading.look_at(node)
+    if not reading.values:
+        raise _refuse(shown(path), f"no call of {', '.join(_CALLS)} with keyword arguments is in the file")
+    return reading.calls()
+
+
+@dataclass
+class _Reading:
+    """What has been found in one file so far; `beside` says less than the calls of arguments do."""
+
+    worth: Worth
+    values: dict[str, Any] = field(default_factory=dict)
+    beside: dict[str, Any] = field(default_factory=dict)
+    found: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    task: str = ""
+
+    def calls(self) -> Calls:
+        """All of it; where precision is asked of the card, nothing is said: `auto` asks it too."""
+        values = {**self.beside, **self.values}
+        asks = [key for key in ("bf16", "fp16") if "is_bf16_supported" in str(values.get(key))]
+        for key in asks:
+            del values[key]
+        notes = [f"read from {', '.join(self.found)}; the file was not run", *self.notes]
+        if asks:
+            notes.append(f"{', '.join(asks)}: by what the card can; training.precision: auto does the same")
+        if used := [*dict.fromkeys(self.worth.defaults_used)]:
+            notes.append(f"by their defaults: {', '.join(f'--{each}' for each in used)}")
+        return Calls(values=values, notes=tuple(notes), task=self.task)
+
+    def look_at(self, node: ast.AST) -> None:
+        """Take over what the part of the file says."""
+        if isinstance(node, ast.Call):
+            name = _called(node)
+            if name.endswith(_CALLS):
+                self._arguments(node, name)
+            elif name == "from_pretrained":
+                self._model(node)
+            elif name == "load_dataset":
+                self._rows(node)
+            elif name.endswith("Trainer"):
+                self._beside("model_name_or_path", _text(self._word(node, "model")))
         elif (
             isinstance(node, ast.Assign | ast.AnnAssign)
             and isinstance(node.value, ast.Dict)
             and _target(node) in _DICTS
         ):
-            found.append(f"{_target(node)} = {{...}} in line {node.lineno}")
-            values |= _dictionary(node.value)
-    if not values:
-        raise _refuse(shown(path), f"no call of {', '.join(_CALLS)} with keyword arguments is in the file")
-    return Calls(values=values, notes=(f"read from {', '.join(found)}; the file was not run",))
+            self.found.append(f"{_target(node)} = {{...}} in line {node.lineno}")
+            self.values |= self._dictionary(node.value)
+
+    def _arguments(self, node: ast.Call, name: str) -> None:
+        self.found.append(f"{name}(...) in line {node.lineno}")
+        for word in node.keywords:
+            if word.arg:
+                self.values[_renamed(name, word.arg)] = self._value(word.value)
+            elif isinstance(word.value, ast.Dict):
+                self.values |= self._dictionary(word.value)
+            else:
+                self.notes.append(f"line {node.lineno}: **{ast.unparse(word.value)[:80]} was not read")
+        if node.args and isinstance(place := self._value(node.args[0]), str):
+            self.values.setdefault("output_dir", place)  # its first argument; the others are not read
+        if len(node.args) > 1:
+            self.notes.append(f"line {node.lineno}: arguments without a name were not read")
+        if name.endswith("LoraConfig"):
+            self.values.setdefault("use_peft", True)
+
+    def _model(self, node: ast.Call) -> None:
+        """`AutoModelForCausalLM.from_pretrained("NAME", ...)`; the class says the task."""
+        owner = ast.unparse(node.func.value) if isinstance(node.func, ast.Attribute) else ""
+        task = next((task for end, task in _TASKS.items() if owner.endswith(end)), "")
+        if not task:
+            return
+        self.task = self.task or task
+        first = self._value(node.args[0]) if node.args else self._word(node, "pretrained_model_name_or_path")
+        self._beside("model_name_or_path", _text(first))
+        for name in _MODEL_WORDS:
+            self._beside(name, self._word(node, name))
+
+    def _rows(self, node: ast.Call) -> None:
+        """`load_dataset("json", data_files=...)`, or a name of the hub."""
+        name = _text(self._value(node.args[0])) if node.args else None
+        files = self._word(node, "data_files")
+        if isinstance(files, str):
+            self._beside("train_file", files)
+        elif isinstance(files, dict):
+            self._beside("train_file", _text(files.get("train")))
+            self._beside("validation_file", _text(files.get("validation") or files.get("test")))
+        elif files is None and name is not None and "/" in name:
+            self._beside("dataset_name", name)
+
+    def _beside(self, key: str, value: Any) -> None:
+        if value is not None:
+            self.beside.setdefault(key, value)
+
+    def _word(self, node: ast.Call, name: str) -> Any:
+        return next((self._value(word.value) for word in node.keywords if word.arg == name), None)
+
+    def _dictionary(self, node: ast.Dict) -> dict[str, Any]:
+        return {
+            key.value: self._value(value)
+            for key, value in zip(node.keys, node.values, strict=True)
+            if isinstance(key, ast.Constant) and isinstance(key.value, str)
+        }
+
+    def _value(self, node: ast.expr) -> Any:
+        """The value where it is written out; dotted names such as torch.bfloat16 as text."""
+        try:
+            return self.worth.of(node)
+        except NotWritten:
+            text = _unparsed(node)
+            return text if text.startswith("torch.") and "(" not in text else Computed(text)
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _unparsed(node: ast.expr) -> str:
+    try:
+        return ast.unparse(node)
+    except RecursionError:
+        return "..."
 
 
 def _printed(text: str) -> dict[str, Any]:
@@ -103,20 +215,3 @@ def _renamed(call: str, name: str) -> str:
 def _target(node: ast.Assign | ast.AnnAssign) -> str:
     target = node.targets[0] if isinstance(node, ast.Assign) else node.target
     return target.id.lower() if isinstance(target, ast.Name) else ""
-
-
-def _dictionary(node: ast.Dict) -> dict[str, Any]:
-    return {
-        key.value: _value(value)
-        for key, value in zip(node.keys, node.values, strict=True)
-        if isinstance(key, ast.Constant) and isinstance(key.value, str)
-    }
-
-
-def _value(node: ast.expr) -> Any:
-    """The value where it is written out; dotted names such as torch.bfloat16 as text."""
-    try:
-        return ast.literal_eval(node)
-    except (ValueError, TypeError, RecursionError):
-        text = ast.unparse(node)
-        return text if text.startswith("torch.") else Computed(text)

@@ -24,6 +24,8 @@ class Source:
     text: str
     values: dict[str, Any] = field(hash=False)
     command: Command | None = field(default=None, hash=False)
+    is_python: bool = False
+    task: str = ""
     notes: tuple[str, ...] = ()
 
     @property
@@ -119,7 +121,8 @@ def _from_yaml(path: Path, text: str) -> Source:
 
 def _from_python(path: Path, text: str) -> Source:
     calls = read_calls(path, text)
-    return Source(path=path, text=text, values=_unwrapped(calls.values), notes=calls.notes)
+    values = _unwrapped(calls.values)
+    return Source(path=path, text=text, values=values, is_python=True, task=calls.task, notes=calls.notes)
 
 
 def _from_text(path: Path, text: str) -> Source:

@@ -171,6 +171,28 @@ def test_a_pickle_is_not_opened(tmp_path: Path) -> None:
         import_file(tmp_path / "training_args.bin")
 
 
+@pytest.mark.parametrize(
+    ("text", "named", "project"),
+    [
+        (
+            "stage: sft\nuse_swanlab: true\nswanlab_project: mine\nreport_to: tensorboard\n",
+            ["tensorboard", "swanlab"],
+            "mine",
+        ),
+        ("stage: sft\nuse_swanlab: false\nswanlab_project: mine\nreport_to: none\n", ["none"], None),
+        ("base_model: a/b\nsequence_len: 64\nwandb_project: mine\n", ["wandb"], "mine"),
+        ("base_model: a/b\nsequence_len: 64\nwandb_project:\nuse_trackio: true\n", ["trackio"], None),
+    ],
+)
+def test_trackers_switched_on_one_by_one_become_one_list(
+    tmp_path: Path, text: str, named: list[str], project: str | None
+) -> None:
+    found = imported(tmp_path, text)
+    assert found.values.get("tracking.report_to") == named
+    assert found.values.get("tracking.project") == project
+    assert found.left == ()
+
+
 @pytest.mark.parametrize("stage", ["dpo", "rm", "ppo", "kto"])
 def test_preferences_are_refused(stage: str, tmp_path: Path) -> None:
     with pytest.raises(BadValue, match="not done here"):

@@ -11,10 +11,13 @@ from launcher.recipe.importing.intervals import settle_interval, settle_precisio
 from launcher.recipe.importing.nested_files import settle_backend
 from launcher.recipe.importing.table import Nothing
 from launcher.recipe.importing.tables.axolotl import ROWS
+from launcher.recipe.importing.trackers import settle_trackers
 from launcher.recipe.importing.values import (
     above_zero,
 )
 
+_SWITCHES = {"use_tensorboard": "tensorboard", "use_swanlab": "swanlab", "use_trackio": "trackio"}
+_PROJECTS = {"wandb_project": "wandb", "swanlab_project": "swanlab", "trackio_project_name": "trackio"}
 _FILES = (".json", ".jsonl", ".csv", ".tsv", ".txt", ".parquet", ".gz", ".zst")
 
 
@@ -38,6 +41,7 @@ def settle(draft: Draft) -> None:
     settle_precision(
         draft, fp16="fp16 float16", bf16="bf16 bfloat16", what_else="Axolotl then computes in fp32"
     )
+    settle_trackers(draft, switches=_SWITCHES, projects=_PROJECTS)
     _rows(draft)
     _template(draft)
     _silent(draft)

@@ -12,6 +12,7 @@ from launcher.recipe.importing.draft import Draft
 from launcher.recipe.importing.nested_files import settle_backend, sought
 from launcher.recipe.importing.table import Nothing
 from launcher.recipe.importing.tables.llama_factory import ROWS
+from launcher.recipe.importing.trackers import settle_trackers
 from launcher.recipe.importing.values import (
     names,
     whole_above_zero,
@@ -32,6 +33,7 @@ def settle(draft: Draft) -> None:
         default_micro=8,
     )
     settle_schedule(draft)
+    settle_trackers(draft, switches={"use_swanlab": "swanlab"}, projects={"swanlab_project": "swanlab"})
     _data(draft)
     if not draft.has("cutoff_len"):
         draft.say("data.max_length", 2048, "LLaMA-Factory's default")

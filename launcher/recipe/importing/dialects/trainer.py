@@ -50,6 +50,9 @@ def settle_schedule(draft: Draft) -> None:
 
 def _settle_task(draft: Draft) -> None:
     """The script's name or the metric tells the task, where either does."""
+    if draft.source.task:
+        draft.say("task", draft.source.task, "by the model's class")
+        return
     script = draft.source.command.script if draft.source.command else ""
     metric = str(draft.peek("metric_for_best_model", ""))
     if any(part in script for part in ("glue", "classif", "xnli")) or draft.has("task_name"):

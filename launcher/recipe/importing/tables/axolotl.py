@@ -88,7 +88,10 @@ ROWS: tuple[Row, ...] = (
     read("save_total_limit", "training.save_total_limit", whole_above_zero),
     read("load_best_model_at_end", "training.load_best_model_at_end", yes(True)),
     same("metric_for_best_model", "training.metric_for_best_model"),
-    read("use_tensorboard", "tracking.report_to", yes(["tensorboard"])),
+    together("use_tensorboard use_swanlab use_trackio", "tracking.report_to"),
+    together("wandb_project", "tracking.project", "turns wandb on, as there"),
+    together("swanlab_project trackio_project_name", "tracking.project", "where that tracker is on"),
+    needless("wandb_name wandb_run_id swanlab_run_name trackio_run_name", "a run is named as its folder is"),
     same("output_dir", "output_dir", "the folder that holds run folders: one level more here"),
     together("deepspeed", "backend.name", "the JSON is read for its stage and offload"),
     together("fsdp", "backend.name", "fsdp2, or fsdp2_offload"),
@@ -137,7 +140,7 @@ ROWS: tuple[Row, ...] = (
     left("neftune_noise_alpha noisy_embedding_alpha", "no noise is added to embeddings"),
     read("early_stopping_patience", "training.early_stopping_patience", whole_above_zero),
     left(
-        "wandb_project wandb_entity wandb_watch wandb_name wandb_run_id wandb_log_model wandb_mode "
+        "wandb_entity wandb_watch wandb_log_model wandb_mode "
         "mlflow_tracking_uri "
         "mlflow_experiment_name mlflow_run_name use_comet use_mlflow use_wandb comet_project_name",
         "set up by the tracker's own variables",
