@@ -23,20 +23,15 @@ from launcher.recipe.parents import lineage
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES, REFUSED = library.names(), library.refused_names()
-# The card's part of a name to the card: what a name says and the file does not would mislead.
-CARDS = {
-    "2080ti": ("rtx2080ti",),
-    "3060": ("rtx3060",),
-    "3090": ("rtx3090",),
-    "4090": ("rtx4090",),
-    "5090": ("rtx5090",),
-    "vgpu48": ("vgpu48",),
+# The card's part of a name to the card: what a name says and the file does not would mislead. Every card of the
+# catalogue without its `rtx`, and words for cards that come in several builds.
+CARDS = {re.sub("^rtx_?", "", card): (card,) for card in catalog.names()} | {
     "v100": ("v100_32_pcie", "v100_32_sxm2"),
     "a100": ("a100_pcie_40", "a100_sxm_40", "a100_pcie_80", "a100_sxm_80"),
     "a100_40g": ("a100_pcie_40", "a100_sxm_40"),
     "a100_80g": ("a100_pcie_80", "a100_sxm_80"),
     "a800": ("a800_80", "a800_80_nvlink"),
-    "h20": ("h20",),
+    "h100": ("h100_sxm",),
 }
 METHOD_WORDS = {"adapter": "bottleneck", "ptuning": "p_tuning", "prefix": "prefix", "full": "full"}
 METHOD_WORDS |= {"lora": "lora", "qlora": "lora"}
@@ -159,7 +154,7 @@ def test_name_says_what_the_file_says(name: str) -> None:
         r"(_(?P<backend>[a-z0-9_]+))?",
         name,
     )
-    assert match, f"{name} is not <model or task>_<method>_<card>"
+    assert match, f"{name} is not <model or task>_<method>_<card>; cards: {', '.join(CARDS)}"
     assert listed.gpu in CARDS[match["card"]]
     assert listed.gpus == int(match["gpus"] or 1)
     if match["backend"]:
