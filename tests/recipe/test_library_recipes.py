@@ -23,8 +23,8 @@ from launcher.recipe.parents import lineage
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES, REFUSED = library.names(), library.refused_names()
-# The card's part of a name to the card: what a name says and the file does not would mislead. Every card of the
-# catalogue without its `rtx`, and words for cards that come in several builds.
+# The card's part of a name to the card: what a name says and the file does not would mislead. Every card of
+# the catalogue without its `rtx`, and words for cards that come in several builds.
 CARDS = {re.sub("^rtx_?", "", card): (card,) for card in catalog.names()} | {
     "v100": ("v100_32_pcie", "v100_32_sxm2"),
     "a100": ("a100_pcie_40", "a100_sxm_40", "a100_pcie_80", "a100_sxm_80"),
