@@ -44,7 +44,8 @@ def run(args: argparse.Namespace) -> int:
     if not found:
         from launcher.registry import nearest
 
-        close = nearest(args.pattern, [key.path[-1] for key in keys()])
+        typed = args.pattern.replace("-", "_").rpartition(".")[2]
+        close = nearest(typed, [key.path[-1] for key in keys()])
         hint = f": did you mean {close}?" if close else ""
         print(f"no key holds '{args.pattern}'{hint}", file=sys.stderr)
     return 0 if found else 1

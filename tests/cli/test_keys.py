@@ -28,6 +28,7 @@ def test_nothing_found_is_told_with_the_nearest(run_verb: Run) -> None:
     code, out, err = run_verb("keys", "lerning_rate")
     assert (code, out) == (1, "")
     assert "did you mean learning_rate?" in err
+    assert "did you mean optim?" in run_verb("keys", "training.optm")[2]
 
 
 def test_the_schema_is_json(run_verb: Run) -> None:
