@@ -264,7 +264,7 @@ def their_turns(taken: int) -> int:
 def worker(path: Path, backend: str, *, steps: int, theirs_first: bool) -> None:
     """One rank of the pair of processes. The first prints both lists of seconds.
 
-    Which engine is made first decides where its buffers lie, worth 3 % either way: both orders are run. A
+    Where an engine's buffers lie is worth 3 % either way: both orders are run, each in several starts. A
     third engine lends rows and configuration, so that neither of the two is a process's first.
     """
     import torch
@@ -378,7 +378,8 @@ def measured(
 def main() -> int:
     """Measure, print, keep; exit code 1 where the aim is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--pairs", type=int, default=40, help="a multiple of four: half a turn of engines")
+    parser.add_argument("--pairs", type=int, default=8, help="of a pair of processes, even: half a turn")
+    parser.add_argument("--starts", type=int, default=3, help="fresh pairs of processes for each order")
     parser.add_argument("--steps", type=int, default=5, help="a block's, a multiple of five")
     parser.add_argument("--accumulation", type=int, default=1)
     parser.add_argument("--backends", nargs="+", default=list(BACKENDS), choices=BACKENDS)
@@ -395,12 +396,12 @@ def main() -> int:
         halves = [
             measured(
                 backend,
-                num_pairs=args.pairs // 2,
+                num_pairs=args.pairs,
                 steps=args.steps,
                 accumulation=args.accumulation,
                 theirs_first=theirs_first,
             )
-            for theirs_first in (False, True)
+            for theirs_first in (False, True) * args.starts
         ]
         ours, theirs = halves[0]["losses"]
         pairs_of_losses = [pair for half in halves for pair in zip(*half["losses"], strict=False)]
