@@ -42,10 +42,21 @@ def run(args: argparse.Namespace) -> int:
     found = matching(args.pattern) if args.pattern else keys()
     print("\n".join(told(key) for key in found), end="\n" if found else "")
     if not found:
-        from launcher.registry import nearest
-
-        typed = args.pattern.replace("-", "_").rpartition(".")[2]
-        close = nearest(typed, [key.path[-1] for key in keys()])
-        hint = f": did you mean {close}?" if close else ""
-        print(f"no key holds '{args.pattern}'{hint}", file=sys.stderr)
+        typed = args.pattern.replace("-", "_").rpartition(".")[2].lower()
+        print(f"no key holds '{args.pattern}'{_hint(typed, [key.path[-1] for key in keys()])}", file=sys.stderr)
     return 0 if found else 1
+
+
+def _hint(typed: str, names: list[str]) -> str:
+    """What stands in the place of another tool's name, or the nearest of ours."""
+    from launcher.recipe.aliases import ACCUMULATION, NOT_NEEDED, REFUSED
+    from launcher.registry import nearest
+
+    if typed in ACCUMULATION:
+        return ": accumulation is solved from training.global_batch_size and the cards found"
+    if typed in REFUSED:
+        return f": {REFUSED[typed].why}; {REFUSED[typed].right}"
+    if typed in NOT_NEEDED:
+        return ": it needs no saying here"
+    close = nearest(typed, names)
+    return f": did you mean {close}?" if close else ""

@@ -31,6 +31,12 @@ def test_nothing_found_is_told_with_the_nearest(run_verb: Run) -> None:
     assert "did you mean optim?" in run_verb("keys", "training.optm")[2]
 
 
+def test_a_name_that_has_no_key_here_is_answered_with_what_stands_in_its_place(run_verb: Run) -> None:
+    assert "training.global_batch_size" in run_verb("keys", "gradient_accumulation_steps")[2]
+    assert "hardware.gpus" in run_verb("keys", "device_map")[2]
+    assert "needs no saying" in run_verb("keys", "do_train")[2]
+
+
 def test_the_schema_is_json(run_verb: Run) -> None:
     code, out, _ = run_verb("keys", "--json-schema")
     assert code == 0
