@@ -43,7 +43,8 @@ def run(args: argparse.Namespace) -> int:
     print("\n".join(told(key) for key in found), end="\n" if found else "")
     if not found:
         typed = args.pattern.replace("-", "_").rpartition(".")[2].lower()
-        print(f"no key holds '{args.pattern}'{_hint(typed, [key.path[-1] for key in keys()])}", file=sys.stderr)
+        hint = _hint(typed, [key.path[-1] for key in keys()])
+        print(f"no key holds '{args.pattern}'{hint}", file=sys.stderr)
     return 0 if found else 1
 
 
