@@ -153,13 +153,26 @@ FSDP_DECIDED = [
     "backward_prefetch",
     "forward_prefetch",
     "backward_prefetch_policy",
-    "sharding_strategy",
     "limit_all_gathers",
 ]
 
 
+def _sharding(draft: Draft, place: str, value: Any) -> None:
+    """The first version's ways of sharding: two of them are FSDP2's with and without resharding."""
+    way = str(value).rpartition(".")[2].upper()
+    if way in ("1", "FULL_SHARD"):
+        draft.needless.append(place)
+    elif way in ("2", "SHARD_GRAD_OP"):
+        draft.put(place, value, {"backend.reshard_after_forward": False})
+    else:
+        nearest = "backend: multi_gpu" if way in ("3", "NO_SHARD") else "backend: fsdp2, over all cards"
+        draft.leave(place, value, "this way of sharding is not offered", nearest)
+
+
 def _fsdp_key(draft: Draft, place: str, name: str, value: Any) -> None:
-    if name in FSDP_KEYS:
+    if name == "sharding_strategy" and value:
+        _sharding(draft, place, value)
+    elif name in FSDP_KEYS:
         ours = FSDP_KEYS[name](value) if value else {}
         if ours:
             draft.put(place, value, ours)

@@ -56,6 +56,8 @@ def read_source(path: Path) -> Source:
         return _from_json(path, text)
     if path.suffix == ".py" or re.match(r"\w*(TrainingArguments|Config)\(", stripped):
         return _from_python(path, text)
+    if path.suffix == ".json":
+        raise _unreadable(path, "is not JSON (line 1); JSON has no comments")
     if path.suffix in (".yaml", ".yml"):
         return _from_yaml(path, text)
     return _from_text(path, text)

@@ -145,6 +145,7 @@ def attention(value: Any) -> str:
     known = {
         "fa2": "flash_attention_2",
         "flash_attention_2": "flash_attention_2",
+        "kernels-community/flash-attn2": "flash_attention_2",
         "sdpa": "sdpa",
         "eager": "eager",
         "disabled": "eager",

@@ -165,6 +165,30 @@ def test_python_is_read_and_not_run(tmp_path: Path) -> None:
     assert left(found)["output_dir"]
 
 
+@pytest.mark.parametrize(
+    ("way", "reshards", "is_left"),
+    [
+        ("FULL_SHARD", None, False),
+        ("SHARD_GRAD_OP", False, False),
+        (2, False, False),
+        ("HYBRID_SHARD", None, True),
+    ],
+)
+def test_the_first_fsdps_ways_of_sharding(
+    tmp_path: Path, way: str | int, reshards: bool | None, is_left: bool
+) -> None:
+    text = f"distributed_type: FSDP\nnum_processes: 2\nfsdp_config: {{fsdp_sharding_strategy: {way}}}\n"
+    found = imported(tmp_path, text)
+    assert found.values["backend.name"] == "fsdp2"
+    assert found.values.get("backend.reshard_after_forward") is reshards
+    assert ("fsdp_config.fsdp_sharding_strategy" in left(found)) is is_left
+
+
+def test_json_with_comments_is_told(tmp_path: Path) -> None:
+    with pytest.raises(BadValue, match="no comments"):
+        imported(tmp_path, '// mine\n{"fp16": {"enabled": true}}', "ds.json")
+
+
 def test_a_pickle_is_not_opened(tmp_path: Path) -> None:
     (tmp_path / "training_args.bin").write_bytes(b"\x80\x04.")
     with pytest.raises(BadValue, match="pickle"):
