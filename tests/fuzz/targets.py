@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from launcher.recipe.importing.text import recipe_text, report
 from launcher.recipe.load import load_recipe
 from tests.fuzz.data_inputs import parses, read_as_both_tasks, rows
 from tests.fuzz.mutations import Seeds, as_yaml, mutated_bytes, mutated_tree, odd_values, places
+from tests.fuzz.token_inputs import models, token_options, use_as_both_tasks
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -158,6 +159,19 @@ def _read(given: Input, folder: Path) -> None:
     read_as_both_tasks(_written(given, folder), given.options)
 
 
+def _tokens() -> st.SearchStrategy[Input]:
+    models()  # made before anything is watched
+    return st.builds(_with_options, _data(), token_options())
+
+
+def _with_options(given: Input, more: dict[str, Any]) -> Input:
+    return replace(given, options=given.options | more)
+
+
+def _use(given: Input, folder: Path) -> None:
+    use_as_both_tasks(_written(given, folder), given.options, folder)
+
+
 _SAMPLES = "tests/recipe/importing/samples/**/*"
 
 
@@ -213,5 +227,6 @@ TARGETS = (
     Target(name="accelerate_yaml", inputs=_accelerate, call=_lint_accelerate, parses=_yaml_parses),
     Target(name="overrides", inputs=_overrides, call=_override, parses=lambda given: True),
     Target(name="data", inputs=_data, call=_read, parses=lambda given: parses(given.name, given.data)),
+    Target(name="tokens", inputs=_tokens, call=_use, parses=lambda given: parses(given.name, given.data)),
     Target(name="import", inputs=_foreign, call=_import, parses=_foreign_parses),
 )

@@ -16,6 +16,7 @@ INPUTS = {
     "accelerate_yaml": 200,
     "overrides": 120,
     "data": 300,
+    "tokens": 60,
     "import": 100,
 }
 LONG = 2000
