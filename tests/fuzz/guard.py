@@ -81,7 +81,7 @@ def _writes(args: tuple[Any, ...]) -> bool:
 
 def _is_inside(path: object) -> bool:
     if isinstance(path, int):  # an open file
-        path = os.readlink(f"/proc/self/fd/{path}")
+        path = Path(f"/proc/self/fd/{path}").readlink()
     name = os.fsdecode(path) if isinstance(path, str | bytes | os.PathLike) else ""
     if name.endswith(".pyc") or "__pycache__" in name or name == os.devnull:  # Python's own, at first imports
         return True
