@@ -1,11 +1,15 @@
-"""The same recipe on one process, DDP and ZeRO-2: real processes, the same numbers."""
+"""The same recipe on one process, DDP and ZeRO-2: real processes, the same numbers.
+
+As started by Accelerate: tests/equivalence. Here the ranks are forks.
+"""
 
 from pathlib import Path
 
 import pytest
 
-from tests.launching import ROOT, RUN, distance, losses, metrics, starter, trained, weights
+from tests.launching import ROOT, RUN, distance, losses, metrics, trained, weights
 from tests.train.conftest import WriteRecipe
+from tests.warm_runs import trained_forked
 
 BACKENDS = {
     "multi_gpu": "multi_gpu: DistributedDataParallel over 2 ranks",
@@ -15,8 +19,8 @@ BACKENDS = {
 
 def run(recipe: Path, backend: str, *more: str, processes: int = 2) -> tuple[Path, str]:
     """Train; the run's folder and what it said."""
-    command = [*starter(backend, processes), "--recipe", str(recipe), "--name", backend, "--new", *more]
-    return recipe.parent / "runs" / backend, trained(command).stderr
+    words = ["--recipe", str(recipe), "--name", backend, "--new", *more]
+    return recipe.parent / "runs" / backend, trained_forked(backend, *words, processes=processes)
 
 
 @pytest.mark.parametrize("kind", ["classifier", "generator"])
@@ -51,8 +55,7 @@ def test_another_global_batch_is_told_apart(classifier: WriteRecipe) -> None:
     recipe = classifier(max_steps=4)
     found = []
     for name, batch in (("a", 12), ("b", 6)):
-        command = [*starter("single_gpu"), "--recipe", str(recipe), "--name", name]
-        trained([*command, f"global_batch_size={batch}"])
+        trained_forked("single_gpu", "--recipe", str(recipe), "--name", name, f"global_batch_size={batch}")
         found.append(losses(recipe.parent / "runs" / name))
     assert max(abs(left - right) for left, right in zip(*found, strict=True)) > 1e-3
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import torch
 
-from tests.launching import metrics, starter, trained, weights
+from tests.launching import metrics, weights
 from tests.train.conftest import WriteRecipe
+from tests.warm_runs import trained_forked
 
 
 def test_the_best_evaluation_is_what_is_exported(classifier: WriteRecipe) -> None:
@@ -18,7 +19,7 @@ def test_the_best_evaluation_is_what_is_exported(classifier: WriteRecipe) -> Non
         metric_for_best_model="loss",
         learning_rate=2e-2,
     )
-    said = trained([*starter("single_gpu"), "--recipe", str(recipe)]).stderr
+    said = trained_forked("single_gpu", "--recipe", str(recipe))
     run = recipe.parent / "runs" / "job"
     curve = {line["step"]: line["eval_loss"] for line in metrics(run) if "eval_loss" in line}
     best = min(curve, key=lambda step: curve[step])
@@ -35,7 +36,7 @@ def test_intervals_are_steps_rows_or_parts_of_an_epoch(classifier: WriteRecipe) 
     for interval in ("2", "24 rows", "0.4 epochs"):
         recipe = classifier(eval_steps=interval, max_steps=6)
         name = interval.replace(" ", "-")
-        trained([*starter("single_gpu"), "--recipe", str(recipe), "--name", name])
+        trained_forked("single_gpu", "--recipe", str(recipe), "--name", name)
         lines = metrics(Path(recipe.parent / "runs" / name))
         evaluated.append([line["step"] for line in lines if "eval_loss" in line])
     assert evaluated == [[2, 4, 6]] * 3

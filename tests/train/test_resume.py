@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.launching import ROOT, environment, metrics, start, starter, trained, weights
+from tests.launching import ROOT, environment, metrics, starter, weights
 from tests.train.conftest import WriteRecipe
+from tests.warm_runs import forked, trained_forked
 
 
-def command(backend: str, recipe: Path, name: str, *more: str) -> list[str]:
-    return [*starter(backend), "--recipe", str(recipe), "--name", name, *more]
+def words(recipe: Path, name: str, *more: str) -> list[str]:
+    return ["--recipe", str(recipe), "--name", name, *more]
 
 
 def same_run(left: Path, right: Path) -> None:
@@ -41,7 +42,7 @@ def same_run(left: Path, right: Path) -> None:
 def test_a_resumed_run_equals_an_undisturbed_one(backend: str, classifier: WriteRecipe) -> None:
     recipe = classifier(model="bert-dropout", save_steps=4, save_total_limit=9)
     runs = recipe.parent / "runs"
-    trained(command(backend, recipe, "whole"))
+    trained_forked(backend, *words(recipe, "whole"))
     shutil.copytree(runs / "whole", runs / "cut")
     for name in (
         "final",
@@ -49,18 +50,18 @@ def test_a_resumed_run_equals_an_undisturbed_one(backend: str, classifier: Write
         "checkpoint-15",
     ):  # the end is lost: the middle of an epoch is left
         shutil.rmtree(runs / "cut" / name)
-    done = trained(command(backend, recipe, "cut", "--resume"))
-    assert "resumed from" in done.stderr and "at step 8" in done.stderr
+    said = trained_forked(backend, *words(recipe, "cut", "--resume"))
+    assert "resumed from" in said and "at step 8" in said
     same_run(runs / "whole", runs / "cut")
 
 
 def test_killed_in_the_middle_of_anything_and_resumed(classifier: WriteRecipe) -> None:
     recipe = classifier(model="bert-dropout", save_steps=1, save_total_limit=2, num_train_epochs=24)
     runs = recipe.parent / "runs"
-    trained(command("single_gpu", recipe, "whole"))
-    for _ in range(3):
-        kill_after_a_save(command("single_gpu", recipe, "killed", "--resume"), runs / "killed")
-    trained(command("single_gpu", recipe, "killed", "--resume"))
+    trained_forked("single_gpu", *words(recipe, "whole"))
+    for _ in range(2):
+        kill_after_a_save([*starter("single_gpu"), *words(recipe, "killed", "--resume")], runs / "killed")
+    trained_forked("single_gpu", *words(recipe, "killed", "--resume"))
     same_run(runs / "whole", runs / "killed")
 
 
@@ -82,12 +83,12 @@ def kill_after_a_save(typed: list[str], run: Path) -> None:
 def test_b051_a_checkpoint_that_is_not_whole_is_passed_over(classifier: WriteRecipe) -> None:
     recipe = classifier(save_steps=4, save_total_limit=9)
     run = recipe.parent / "runs" / "job"
-    trained(command("single_gpu", recipe, "job"))
+    trained_forked("single_gpu", *words(recipe, "job"))
     shutil.rmtree(run / "final")
     state = run / "checkpoint-15" / "state-0000-0000.safetensors"
     state.write_bytes(state.read_bytes()[:-1] + b"x")
     (run / "checkpoint-12" / "manifest.json").unlink()
-    said = trained(command("single_gpu", recipe, "job", "--resume")).stderr
+    said = trained_forked("single_gpu", *words(recipe, "job", "--resume"))
     assert "checkpoint-15 is not whole (state-0000-0000.safetensors has another content" in said
     assert "checkpoint-12 is not whole (manifest.json is missing)" in said
     assert "resumed from" in said and "at step 8" in said
@@ -96,19 +97,19 @@ def test_b051_a_checkpoint_that_is_not_whole_is_passed_over(classifier: WriteRec
 def test_a_used_folder_is_neither_overwritten_nor_mixed(classifier: WriteRecipe) -> None:
     recipe = classifier(max_steps=2)
     run = recipe.parent / "runs" / "job"
-    trained(command("single_gpu", recipe, "job"))
+    trained_forked("single_gpu", *words(recipe, "job"))
     before = (run / "metrics.jsonl").read_text()
-    refused = start(command("single_gpu", recipe, "job"))
+    refused = forked("single_gpu", *words(recipe, "job"))
     assert refused.returncode == 2 and "--new" in refused.stderr and "Traceback" not in refused.stderr
     assert (run / "metrics.jsonl").read_text() == before
-    trained(command("single_gpu", recipe, "job", "--new"))
+    trained_forked("single_gpu", *words(recipe, "job", "--new"))
     assert (recipe.parent / "runs" / "job.1" / "metrics.jsonl").read_text() == before
 
 
 def test_a_changed_global_batch_is_refused_on_resume(classifier: WriteRecipe) -> None:
     recipe = classifier(max_steps=4, save_steps=2)
-    trained(command("single_gpu", recipe, "job"))
-    refused = start(command("single_gpu", recipe, "job", "--resume", "global_batch_size=6"))
+    trained_forked("single_gpu", *words(recipe, "job"))
+    refused = forked("single_gpu", *words(recipe, "job", "--resume", "global_batch_size=6"))
     assert refused.returncode == 1 and "training.global_batch_size=12" in refused.stderr
     assert "Traceback" not in refused.stderr
 
@@ -117,14 +118,14 @@ def test_a_changed_global_batch_is_refused_on_resume(classifier: WriteRecipe) ->
 def test_state_written_by_one_backend_is_read_by_the_others(classifier: WriteRecipe) -> None:
     recipe = classifier(save_steps=4, save_total_limit=9)  # no dropout: ranks do not matter
     runs = recipe.parent / "runs"
-    trained(command("single_gpu", recipe, "whole"))
+    trained_forked("single_gpu", *words(recipe, "whole"))
     wanted = [line["loss"] for line in metrics(runs / "whole") if "loss" in line]
     for writer, reader in (("zero2", "single_gpu"), ("single_gpu", "zero2"), ("multi_gpu", "zero2")):
         name = f"{writer}-{reader}"
-        trained(command(writer, recipe, name))
+        trained_forked(writer, *words(recipe, name))
         for part in ("final", "checkpoint-12", "checkpoint-15"):
             shutil.rmtree(runs / name / part)
-        said = trained(command(reader, recipe, name, "--resume")).stderr
+        said = trained_forked(reader, *words(recipe, name, "--resume"))
         assert f"written by {writer}" in said
         found = [line["loss"] for line in metrics(runs / name) if "loss" in line]
         assert found == pytest.approx(wanted, abs=1e-5)
@@ -132,7 +133,7 @@ def test_state_written_by_one_backend_is_read_by_the_others(classifier: WriteRec
 
 def test_manifest_names_backend_ranks_and_versions(classifier: WriteRecipe) -> None:
     recipe = classifier(max_steps=2, save_steps=2)
-    trained(command("multi_gpu", recipe, "job"))
+    trained_forked("multi_gpu", *words(recipe, "job"))
     manifest = json.loads((recipe.parent / "runs" / "job" / "checkpoint-2" / "manifest.json").read_text())
     assert (manifest["backend"], manifest["num_ranks"], manifest["step"]) == ("multi_gpu", 2, 2)
     assert manifest["versions"]["torch"] == torch.__version__

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from launcher.cli.main import main
-from tests.launching import starter, trained
 from tests.train.conftest import WriteRecipe
+from tests.warm_runs import trained_forked
 
 
 def finished(recipe: Path, backend: str, **variables: str) -> dict[str, Any]:
-    trained([*starter(backend), "--recipe", str(recipe), "--name", "first"], **variables)
+    trained_forked(backend, "--recipe", str(recipe), "--name", "first", **variables)
     found: dict[str, Any] = json.loads((recipe.parent / "runs" / "first" / "summary.json").read_text())
     return found
 
