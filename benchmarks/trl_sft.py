@@ -207,6 +207,7 @@ def trl(folder: Path, *, num_steps: int, steps: int, precision: str) -> None:
             gradient_checkpointing=False,
             packing=False,
             max_length=None,
+            pad_to_multiple_of=None,
             completion_only_loss=True,
             train_sampling_strategy="sequential",
             report_to="none",
