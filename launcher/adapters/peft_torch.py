@@ -4,11 +4,13 @@ from pathlib import Path
 from typing import Any
 
 from peft import PeftConfig, PeftModel, get_peft_model
+from peft.utils import SAFETENSORS_WEIGHTS_NAME
+from safetensors import SafetensorError
 from torch import nn
 from transformers.pytorch_utils import Conv1D
 
 from launcher.adapters.bottleneck_peft_torch import register
-from launcher.errors import BadValue, Problem
+from launcher.errors import BadValue, ExportError, Problem
 
 TASK_TYPES = {"classification": "SEQ_CLS", "causal_lm": "CAUSAL_LM"}
 
@@ -47,7 +49,26 @@ def _not_here(model: nn.Module, config: PeftConfig, error: ValueError) -> BadVal
 
 
 def read_adapter(model: nn.Module, folder: Path) -> nn.Module:
-    """The model with the adapter that was saved in `folder`, for use."""
+    """The model with the adapter that was saved in `folder`, for use.
+
+    Raises ExportError where its weights are not there or do not go onto this model.
+    """
     register()
-    wrapped: nn.Module = PeftModel.from_pretrained(model, str(folder))
+    if not (folder / SAFETENSORS_WEIGHTS_NAME).is_file():  # PEFT would look for them on the hub
+        raise _damaged(folder, f"{SAFETENSORS_WEIGHTS_NAME} is missing")
+    try:
+        wrapped: nn.Module = PeftModel.from_pretrained(model, str(folder))
+    except (RuntimeError, ValueError, TypeError, SafetensorError) as error:
+        raise _damaged(folder, f"its adapter does not load: {error}") from error
     return wrapped
+
+
+def _damaged(folder: Path, what: str) -> ExportError:
+    return ExportError(
+        Problem(
+            where=str(folder),
+            what=what,
+            right="the folder as training wrote it, beside the base that it was trained on",
+            type="copy it again; or the run's command with --resume, which exports it again",
+        )
+    )

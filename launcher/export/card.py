@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+FOLDER = "FOLDER"  # where whoever reads the card has put it
 _HEAD = """---
 base_model: {base}
 library_name: {library}
@@ -18,8 +19,8 @@ Fine-tuned from `{base}` by method `{method}` for {steps} optimizer steps.
 """
 
 
-def write_card(folder: Path, run: Path, facts: dict[str, Any]) -> None:
-    """Write README.md from the run's recipe, its facts and its measured figures."""
+def write_card(folder: Path, run: Path, facts: dict[str, Any], *, name: str) -> None:
+    """Write README.md, titled `name`, from the run's recipe, its facts and its measured figures."""
     recipe = _recipe(run)
     summary = _json(run / "summary.json")
     is_adapter = (folder / "adapter_config.json").is_file()
@@ -27,13 +28,43 @@ def write_card(folder: Path, run: Path, facts: dict[str, Any]) -> None:
         base=facts["model"]["model_name_or_path"],
         library="peft" if is_adapter else "transformers",
         tag="text-classification" if facts["task"] == "classification" else "text-generation",
-        name=folder.name,
+        name=name,
         summary=recipe.get("summary", ""),
         method=recipe.get("adapter", {}).get("method", "full"),
         steps=facts["steps"],
     )
-    parts = [text, _labels(facts), _measured(summary), _settings(run)]
+    parts = [text, _use(folder, facts), _labels(facts), _measured(summary), _settings(run)]
     (folder / "README.md").write_text("\n".join(part for part in parts if part), encoding="utf-8")
+
+
+def _use(folder: Path, facts: dict[str, Any]) -> str:
+    """The lines of Python that load it: a method of our own has to be made known to PEFT first."""
+    auto = "AutoModelForCausalLM" if facts["task"] == "causal_lm" else "AutoModelForSequenceClassification"
+    lines = [
+        f"from transformers import {auto}, AutoTokenizer",
+        "",
+        f'tokenizer = AutoTokenizer.from_pretrained("{FOLDER}")',
+    ]
+    kind = _json(folder / "adapter_config.json").get("peft_type")
+    if kind is None:
+        lines.append(f'model = {auto}.from_pretrained("{FOLDER}")')
+    else:
+        lines = ["from peft import PeftModel", *lines, _base_line(auto, facts)]
+        if kind == "BOTTLENECK":
+            lines[:0] = ["from launcher.adapters.bottleneck_peft_torch import register"]
+            lines.append("register()  # PEFT has no such method of its own")
+        lines.append(f'model = PeftModel.from_pretrained(base, "{FOLDER}")')
+    return "\n".join(["## Use", "", "```python", *lines, "```", ""])
+
+
+def _base_line(auto: str, facts: dict[str, Any]) -> str:
+    model, labels = facts["model"], facts.get("label_names") or []
+    words = [json.dumps(model["model_name_or_path"])]
+    words += [f"num_labels={len(labels)}"] if labels else []
+    words += [f"gguf_file={json.dumps(model['gguf_file'])}"] if model.get("gguf_file") else []
+    bits = next((bits for bits in (4, 8) if model.get(f"load_in_{bits}bit")), None)
+    note = f"  # trained over weights of {bits} bits" if bits else ""
+    return f"base = {auto}.from_pretrained({', '.join(words)}){note}"
 
 
 def _labels(facts: dict[str, Any]) -> str:

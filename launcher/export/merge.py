@@ -7,7 +7,6 @@ unpacked after that is wrong without an error.
 """
 
 import json
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,13 +14,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from launcher.errors import DoesNotFit, ExportError, Problem
+from launcher.errors import ExportError, Problem
+from launcher.export.mergeable import require_mergeable
+from launcher.export.new_folder import new_folder
 from launcher.export.predict import Predictor
-from launcher.hardware.free_space import free_bytes
 from launcher.models.load_torch import DTYPES
 from launcher.models.options import ModelOptions
-from launcher.train.final_model import FACTS, read_facts
-from launcher.units import format_bytes
+from launcher.train.final_model import FACTS, SHARD
 
 _ROWS, _TOKENS, _SEED = 4, 16, 0
 # 16-bit weights round the sum: 8 bits of bf16 leave 4e-3 a weight, more after many layers.
@@ -37,28 +36,11 @@ class Merged:
     difference: float
 
 
-def require_mergeable(run: Path) -> Path:
-    """The adapter's folder. Raises ExportError for a run without one, or whose method cannot be merged."""
-    folder, _ = read_facts(run)
-    path = folder / "adapter_config.json"
-    if not path.is_file():
-        raise _refused(folder, "there is no adapter here: every weight was trained", f"launcher export {run}")
-    kind = json.loads(path.read_text(encoding="utf-8"))["peft_type"]
-    if kind not in ("LORA", "IA3"):
-        what = f"{kind} cannot be merged into weights: it is more than a change of linear layers"
-        raise _refused(folder, what, f"launcher predict {run} TEXT (the adapter stays beside its base)")
-    return folder
-
-
-def _refused(folder: Path, what: str, type_: str) -> ExportError:
-    return ExportError(Problem(where=str(folder), what=what, right="a run of method lora or ia3", type=type_))
-
-
 def merge(run: Path, out: Path) -> Merged:
     """Write the merged model to `out`, reload it from there, and compare.
 
-    Raises ExportError where the reloaded model does not say the same, DoesNotFit where the disk is full;
-    nothing is left in `out` then.
+    Raises ExportError where the reloaded model does not say the same or the system refuses to write,
+    DoesNotFit where the disk is too small; nothing is left in `out` then.
     """
     require_mergeable(run)
     used = Predictor(run)
@@ -67,18 +49,15 @@ def merge(run: Path, out: Path) -> Merged:
     wanted = _logits(used.model, rows)
     model = _merged(used if not options.is_quantised else Predictor(run, unpacked=True))
     allowed = max(_ALLOWED[dtype], _ALLOWED_PACKED if options.is_quantised else 0.0)
-    temporary = out.with_name(f".writing-{out.name}")
-    shutil.rmtree(temporary, ignore_errors=True)
-    _require_room(model, out)
-    model.save_pretrained(temporary)
-    used.tokenizer.save_pretrained(temporary)
-    (temporary / FACTS).write_text(json.dumps(used.facts, indent=2, ensure_ascii=False), encoding="utf-8")
-    del model, used
-    difference = _difference(wanted, _logits(Predictor(temporary).model, rows))
-    if not difference <= allowed:
-        shutil.rmtree(temporary)
-        raise _differs(out, difference, allowed)
-    temporary.rename(out)
+    size = sum(each.numel() * each.element_size() for each in model.parameters())
+    with new_folder(out, needed_bytes=size, name="the merged model", option="--out") as temporary:
+        model.save_pretrained(temporary, max_shard_size=SHARD)
+        used.tokenizer.save_pretrained(temporary)
+        (temporary / FACTS).write_text(json.dumps(used.facts, indent=2, ensure_ascii=False), encoding="utf-8")
+        del model, used
+        difference = _difference(wanted, _logits(Predictor(temporary).model, rows))
+        if not difference <= allowed:
+            raise _differs(out, difference, allowed)
     return Merged(folder=out, difference=difference)
 
 
@@ -109,20 +88,6 @@ def _merged(used: Predictor) -> Any:
         same = ends[0].weight is ends[1].weight or torch.equal(ends[0].weight, ends[1].weight)
         merged.config.tie_word_embeddings = same
     return merged
-
-
-def _require_room(model: Any, out: Path) -> None:
-    needed = sum(each.numel() * each.element_size() for each in model.parameters())
-    free = free_bytes(out)
-    if needed > free:
-        raise DoesNotFit(
-            Problem(
-                where=str(out),
-                what=f"the merged model needs {format_bytes(needed)}, {format_bytes(free)} are free",
-                right=f"{format_bytes(needed)} on one disk",
-                type="--out FOLDER_ON_A_LARGER_DISK",
-            )
-        )
 
 
 def _differs(out: Path, difference: float, allowed: float) -> ExportError:

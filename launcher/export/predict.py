@@ -8,10 +8,11 @@ import torch
 
 from launcher.data.templates import prompt_ids
 from launcher.data.tokens import TokenStore
+from launcher.errors import ExportError, Problem, RecipeError
 from launcher.export.as_trained import data_options, tokens_of, typed_rows
 from launcher.models.load_torch import load_model, quiet_loading
 from launcher.models.options import ModelOptions
-from launcher.train.final_model import read_facts
+from launcher.train.final_model import FACTS, read_facts
 
 
 class Predictor:
@@ -26,31 +27,36 @@ class Predictor:
 
         quiet_loading()
         self.folder, self.facts = read_facts(run)
-        self.tokenizer = AutoTokenizer.from_pretrained(self.folder, local_files_only=True)
+        try:
+            self.tokenizer = AutoTokenizer.from_pretrained(self.folder, local_files_only=True)
+        except (OSError, ValueError) as error:
+            raise _no_tokenizer(self.folder, error) from error
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.model = self._load(unpacked=unpacked).to(self.device).eval()
 
     def _load(self, *, unpacked: bool) -> Any:
-        labels = tuple(self.facts["label_names"])
+        if not (self.folder / "adapter_config.json").is_file():
+            return self._weights(ModelOptions(model_name_or_path=str(self.folder)))
+        from launcher.adapters.peft_torch import read_adapter
+
         options = ModelOptions.model_validate(self.facts["model"])
-        is_adapter = (self.folder / "adapter_config.json").is_file()
-        if not is_adapter:
-            options = ModelOptions(model_name_or_path=str(self.folder))
-        model = load_model(
+        try:
+            base = self._weights(options)
+        except RecipeError as error:
+            raise _no_base(self.folder, options, error) from error
+        if unpacked and options.is_quantised:
+            base = base.dequantize()
+        return read_adapter(base, self.folder)
+
+    def _weights(self, options: ModelOptions) -> Any:
+        return load_model(
             options,
             task=self.facts["task"],
             dtype=self.facts["weights_dtype"],
-            label_names=labels,
+            label_names=tuple(self.facts["label_names"]),
             pad_token_id=self.tokenizer.pad_token_id,
             problem_type=self.facts.get("problem_type"),
         )
-        if unpacked and options.is_quantised:
-            model = model.dequantize()  # type: ignore[operator]
-        if is_adapter:
-            from launcher.adapters.peft_torch import read_adapter
-
-            model = read_adapter(model, self.folder)
-        return model
 
     def predict(self, texts: Sequence[str], *, max_new_tokens: int = 128) -> Iterator[dict[str, Any]]:
         """One result a text: label and probability, labels, a value, or the generated answer.
@@ -113,3 +119,26 @@ class Predictor:
             return prompt_ids(text, "", self.tokenizer, template)
         ids: list[int] = self.tokenizer(text)["input_ids"]
         return ids
+
+
+def _no_base(folder: Path, options: ModelOptions, error: RecipeError) -> ExportError:
+    """An adapter alone says nothing: it needs the weights that it was trained beside."""
+    return ExportError(
+        Problem(
+            where=str(folder),
+            what=f"the base of this adapter does not load: {error.problems[0].what}",
+            right=f"{options.model_name_or_path}, as when it was trained",
+            type=f"put it back there, or its new place into {folder / FACTS}: model.model_name_or_path",
+        )
+    )
+
+
+def _no_tokenizer(folder: Path, error: Exception) -> ExportError:
+    return ExportError(
+        Problem(
+            where=str(folder),
+            what=f"the tokenizer does not load: {str(error).splitlines()[0][:200]}",
+            right="the folder as training wrote it: tokenizer.json and tokenizer_config.json lie in it",
+            type="copy it again; or the run's command with --resume, which exports it again",
+        )
+    )

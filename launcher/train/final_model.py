@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from launcher.errors import ExportError, Problem
-from launcher.train.checkpoint_files import put_in_place
+from launcher.train.checkpoint_files import put_in_place, steps_saved
 from launcher.train.save_failure import SaveFailed, failure_of, require_room
 
 FACTS = "launcher.json"
+SHARD = "5GB"  # most bytes of one weights file
 _ERRNO = re.compile(r"os error (\d+)")
 # How far the files may be from what was predicted: headers, and small tensors that the library adds.
 _TOLERANCE, _SLACK_BYTES = 0.02, 2**16
@@ -46,7 +47,7 @@ def write_model(
         put_in_place(temporary, folder)
     except Exception as error:
         shutil.rmtree(temporary, ignore_errors=True)
-        if (failed := _system_error(error)) is None:
+        if (failed := system_error(error)) is None:
             raise
         raise _not_exported(failed, folder, size) from None
 
@@ -55,7 +56,7 @@ def _write(
     temporary: Path, model: Any, tokenizer: Any, weights: dict[str, Any], facts: dict[str, Any]
 ) -> None:
     temporary.mkdir(parents=True)
-    model.save_pretrained(temporary, state_dict=weights)
+    model.save_pretrained(temporary, state_dict=weights, max_shard_size=SHARD)
     tokenizer.save_pretrained(temporary)
     (temporary / FACTS).write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
@@ -109,8 +110,11 @@ def _damaged(folder: Path, what: str) -> ExportError:
     )
 
 
-def _system_error(error: Exception) -> OSError | None:
-    """What the system said; safetensors' own writer hides it in a text."""
+def system_error(error: Exception) -> OSError | None:
+    """What the system said, None where it was no error of the system's.
+
+    safetensors' own writer hides it in a text.
+    """
     if isinstance(error, OSError):
         return error
     found = _ERRNO.search(str(error))
@@ -135,18 +139,45 @@ def _not_exported(error: OSError, folder: Path, size: int) -> SaveFailed:
 def read_facts(run: Path) -> tuple[Path, dict[str, Any]]:
     """The model folder of a run (or the folder itself) and its facts.
 
-    Raises ExportError where there is no finished model.
+    Raises ExportError where there is no finished model, or where what stands beside it cannot be read.
     """
     for folder in (run / "final", run):
         path = folder / FACTS
         if path.is_file():
-            facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            return folder, facts
-    raise ExportError(
+            return folder, _read(path)
+    raise _no_model(run)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, f"cannot be read: {error}") from error
+    missing = [key for key in ("task", "model", "label_names", "weights_dtype") if key not in found]
+    if missing:
+        raise _unreadable(path, f"says nothing of {', '.join(missing)}")
+    return dict(found)
+
+
+def _unreadable(path: Path, what: str) -> ExportError:
+    return ExportError(
         Problem(
-            where=str(run),
-            what="there is no trained model here" if run.exists() else "there is no such folder",
-            right=f"a run folder that has final/{FACTS}, such as runs/quickstart",
-            type="launcher run quickstart, then launcher predict runs/quickstart TEXT",
+            where=str(path),
+            what=f"this file {what}",
+            right=f"the {FACTS} that training wrote, whole",
+            type="copy the model's folder again; or the run's command with --resume, which exports it again",
         )
     )
+
+
+def _no_model(run: Path) -> ExportError:
+    what = "there is no trained model here" if run.exists() else "there is no such folder"
+    right = f"a run folder that has final/{FACTS}, such as runs/quickstart"
+    type_ = "launcher run quickstart, then launcher predict runs/quickstart TEXT"
+    if (run / "recipe.yaml").is_file():
+        steps = steps_saved(run)
+        held = f"its newest checkpoint is of step {max(steps)}" if steps else "it has no checkpoint yet"
+        what = f"there is no trained model here: this run has not ended ({held})"
+        right = f"a run that has ended, which has final/{FACTS}"
+        type_ = "the command that started it, with --resume"
+    return ExportError(Problem(where=str(run), what=what, right=right, type=type_))

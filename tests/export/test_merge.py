@@ -118,6 +118,20 @@ def test_the_verbs_write_nothing_over(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main(["export", str(run), "--to", str(tmp_path / "out")]) != 0
 
 
+@pytest.mark.parametrize("method", [each.name for each in METHODS])
+def test_the_lines_on_the_card_load_the_model(method: str, tmp_path: Path) -> None:
+    """They are run as they stand, with the folder's name put in."""
+    run = finished(tmp_path, method=method, kind="llama" if METHODS.get(method).needs_cache else "bert")
+    assert main(["export", str(run), "--to", str(tmp_path / "out")]) == 0
+    card = (tmp_path / "out" / "README.md").read_text()
+    lines = card.partition("```python\n")[2].partition("```")[0].replace("FOLDER", str(tmp_path / "out"))
+    known: dict[str, Any] = {}
+    exec(lines, known)  # noqa: S102  our own text
+    with torch.inference_mode():
+        found = known["model"].eval()(input_ids=IDS, attention_mask=torch.ones_like(IDS)).logits
+    assert torch.allclose(found, logits(run), atol=1e-5)
+
+
 def test_a_run_that_is_not_finished_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["merge", str(tmp_path)]) != 0
     assert "no trained model" in capsys.readouterr().err

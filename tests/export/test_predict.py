@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests import tiny
-from tests.launching import ROOT, starter, trained
+from tests.launching import ROOT
+from tests.warm_runs import trained_forked
 
 
 def predict(*words: str) -> subprocess.CompletedProcess[str]:
@@ -31,7 +32,7 @@ training: {{global_batch_size: 16, learning_rate: 3e-3, num_train_epochs: 12, wa
 output_dir: {folder / "runs"}
 """
     )
-    trained([*starter("single_gpu"), "--recipe", str(recipe)])
+    trained_forked("single_gpu", "--recipe", str(recipe))
     return folder / "runs" / "words"
 
 
