@@ -13,6 +13,8 @@ AGREE = "tests/train/test_backends_agree.py::test_b070_losses_and_weights_are_th
 METHODS_AGREE = "tests/adapters/test_methods_agree.py::test_the_same_numbers_on_every_backend"
 EXACT = "tests/equivalence/test_exact.py::test_exact"
 FROM_DISK = "tests/equivalence/test_disk.py::test_exact_from_disk"
+CLOSE = "tests/equivalence/test_exact.py::test_close"
+PRECISIONS = ("fp32", "bf16", "fp16")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +85,13 @@ PROOFS |= {
     for method in _ADDED
     for backend in ("single_gpu", "multi_gpu", "zero2", "fsdp2")
 }
+# bf16 rounds every product to eight bits, so the same numbers are close, not equal.
+BF16_PROOFS = {
+    (method, backend): CLOSE
+    for method in ("full", "lora")
+    for backend in _PROVEN_BY
+    if backend != "zero3_nvme"
+}
 QUANTISED_PROOFS = {("lora", backend): METHODS_AGREE for backend in ("single_gpu", "multi_gpu", "zero2")}
 GPU_PROOFS: dict[tuple[str, str], str] = {}
 _WARNINGS = {
@@ -90,16 +99,29 @@ _WARNINGS = {
 }
 
 
-def cell(method: str, backend: str, *, quantised: bool = False) -> Cell:
-    """Where this method stands on this backend. Raises UnknownSetting for an unknown backend."""
+def cell(method: str, backend: str, *, quantised: bool = False, precision: str = "fp32") -> Cell:
+    """Where this method stands on this backend in this precision. Raises UnknownSetting: no such backend."""
     combination = Combination(method=method, backend=BACKENDS.get(backend), quantised=quantised)
     for rule in RULES:
         if refused := rule(combination):
             return refused
-    proofs = QUANTISED_PROOFS if quantised else PROOFS
-    if test := proofs.get((method, backend)):
+    if test := _proofs(quantised, precision).get((method, backend)):
         return Proven(test=test)
-    return Upstream(warning=_WARNINGS.get(backend, f"no test here has compared {method} on {backend}"))
+    return Upstream(warning=_WARNINGS.get(backend) or _not_compared(method, backend, quantised, precision))
+
+
+def _proofs(quantised: bool, precision: str) -> dict[tuple[str, str], str]:
+    by_precision = {
+        "fp32": QUANTISED_PROOFS if quantised else PROOFS,
+        "bf16": {} if quantised else BF16_PROOFS,
+    }
+    return by_precision.get(precision, {})
+
+
+def _not_compared(method: str, backend: str, quantised: bool, precision: str) -> str:
+    packed = " over packed weights" if quantised else ""
+    rounded = "" if precision == "fp32" else f" in {precision}"
+    return f"no test here has compared {method}{packed} on {backend}{rounded}"
 
 
 def gpu_proof(method: str, backend: str) -> str:

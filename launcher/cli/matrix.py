@@ -1,19 +1,21 @@
-"""`launcher matrix`: which method runs on which backend, and how far that is proven."""
+"""`launcher matrix`: which method runs on which backend in which precision, and how far that is proven."""
 
 import argparse
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
-SUMMARY = "which method runs on which backend: proven, upstream or refused"
-HEADINGS = ("method", "backend", "standing", "on cards", "test, warning or reason")
+SUMMARY = "which method runs on which backend and precision: proven, upstream or refused"
+PACKED = "qlora"  # lora over weights of 4 or 8 bits
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One cell of the table, for people and programs."""
+    """One cell of the table. `gpu_proof` is the run on cards that showed it; `detail` a test or a reason."""
 
     method: str
     backend: str
+    precision: str
     standing: str
     gpu_proof: str
     detail: str
@@ -26,45 +28,56 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print every method on every backend."""
-    found = rows()
+    """Print every method on every backend in every precision."""
+    found = [*rows()]
     print(json.dumps([asdict(row) for row in found], indent=2) if args.json else table(found))
     return 0
 
 
-def rows() -> list[Row]:
-    """Every registered method beside every registered backend."""
+def rows() -> Iterator[Row]:
+    """Every registered method, and lora over packed weights, beside every backend and precision."""
     from launcher.adapters.options import METHODS
     from launcher.backends.options import BACKENDS
+    from launcher.backends.support import PRECISIONS
 
-    return [_row(method, backend) for method in METHODS.names() for backend in BACKENDS.names()]
+    for method in (*METHODS.names(), PACKED):
+        for backend in BACKENDS.names():
+            yield from (_row(method, backend, precision) for precision in PRECISIONS)
 
 
-def _row(method: str, backend: str) -> Row:
-    from launcher.backends.support import Proven, Upstream, cell, gpu_proof
+def _row(name: str, backend: str, precision: str) -> Row:
+    from launcher.backends.support import Proven, Refused, Upstream, cell, gpu_proof
 
-    found, proof = cell(method, backend), gpu_proof(method, backend)
-    if isinstance(found, Proven):
-        return Row(method=method, backend=backend, standing="proven", gpu_proof=proof, detail=found.test)
-    if isinstance(found, Upstream):
-        return Row(method=method, backend=backend, standing="upstream", gpu_proof=proof, detail=found.warning)
+    quantised = name == PACKED
+    method = "lora" if quantised else name
+    found = cell(method, backend, quantised=quantised, precision=precision)
+    standing = {Proven: "proven", Upstream: "upstream", Refused: "refused"}[type(found)]
+    detail = found.reason if isinstance(found, Refused) else found.test if isinstance(found, Proven) else ""
     return Row(
-        method=method,
+        method=name,
         backend=backend,
-        standing="refused",
-        gpu_proof=proof,
-        detail=found.reason,
-        alternative=found.alternative,
+        precision=precision,
+        standing=standing,
+        gpu_proof=gpu_proof(name, backend),
+        detail=detail or (found.warning if isinstance(found, Upstream) else ""),
+        alternative=found.alternative if isinstance(found, Refused) else "",
     )
 
 
 def table(found: list[Row]) -> str:
-    """The rows in columns; `-` where a column is empty."""
-    lines = [HEADINGS, *(_cells(row) for row in found)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(HEADINGS) - 1)]
+    """A line for each method and backend: the standing by precision, then what is known of the first one."""
+    precisions = [*dict.fromkeys(row.precision for row in found)]
+    pairs: dict[tuple[str, str], list[Row]] = {}
+    for row in found:
+        pairs.setdefault((row.method, row.backend), []).append(row)
+    lines = [("method", "backend", *precisions, "on cards", "test, warning or reason")]
+    lines += [_line(pair) for pair in pairs.values()]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]) - 1)]
     return "\n".join("  ".join([*map(str.ljust, line, widths), line[-1]]) for line in lines)
 
 
-def _cells(row: Row) -> tuple[str, ...]:
-    instead = f"; use {row.alternative}" if row.alternative else ""
-    return (row.method, row.backend, row.standing, row.gpu_proof or "-", row.detail + instead)
+def _line(pair: list[Row]) -> tuple[str, ...]:
+    first = pair[0]
+    instead = f"; use {first.alternative}" if first.alternative else ""
+    standings = (row.standing for row in pair)
+    return (first.method, first.backend, *standings, first.gpu_proof or "-", first.detail + instead)

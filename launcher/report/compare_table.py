@@ -15,7 +15,9 @@ _HEAD = ("trained", "predicted", "measured", "rows/s", "seeds")
 class Row:
     """One setting. Bytes are peaks of one rank; `spread` is the sample standard deviation over seeds.
 
-    None where it was not predicted, not measured, or there is one seed only; `why` is what failed.
+    None where it was not predicted, not measured, or there is one seed only; `why` is what failed. What is
+    predicted are tensors; what is measured on a CPU is the whole process, of which `held_at_start_bytes`
+    were there before the model was loaded (None on a card, where tensors are measured).
     """
 
     label: str
@@ -27,6 +29,7 @@ class Row:
     spread: float | None
     num_seeds: int
     why: str = ""
+    held_at_start_bytes: int | None = None
 
 
 def rows(outcomes: Sequence[Outcome], metric: str) -> list[Row]:
@@ -55,6 +58,7 @@ def _row(label: str, group: Sequence[Outcome], metric: str) -> Row:
         spread=statistics.stdev(values) if len(values) > 1 else None,
         num_seeds=len(values),
         why="; ".join(failures),
+        held_at_start_bytes=_most([_held(each) for each in done]),
     )
 
 
@@ -73,8 +77,13 @@ def _measured(summary: dict[str, Any]) -> int | None:
     return found
 
 
+def _held(summary: dict[str, Any]) -> int | None:
+    found: int | None = summary.get("memory", {}).get("measured", {}).get("resident_at_start_bytes")
+    return found
+
+
 def text(found: Sequence[Row], metric: str) -> str:
-    """The table with a line of reasons below it for what failed."""
+    """The table; below it what the measured bytes are of, and a line of reasons for what failed."""
     table = [("", *_HEAD, metric)]
     for row in found:
         memory = (_bytes(row.predicted_bytes), _bytes(row.measured_bytes))
@@ -88,7 +97,15 @@ def text(found: Sequence[Row], metric: str) -> str:
         ).rstrip()
         for line in table
     ]
-    return "\n".join([*lines, *(f"{row.label}: {row.why}" for row in found if row.why)])
+    return "\n".join([*lines, *_note(found), *(f"{row.label}: {row.why}" for row in found if row.why)])
+
+
+def _note(found: Sequence[Row]) -> list[str]:
+    held = _most([row.held_at_start_bytes for row in found])
+    if held is None:
+        return []
+    told = f"measured: everything that the process held, of which {format_bytes(held)} before the model"
+    return [f"{told} was loaded; predicted: tensors alone"]
 
 
 def quality_of(row: Row) -> str:

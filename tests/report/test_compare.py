@@ -75,6 +75,16 @@ def test_the_table_says_what_failed_and_why() -> None:
     assert as_json(rows(FOUND, "accuracy"), "accuracy")["rows"][0]["num_seeds"] == 2
 
 
+def test_the_table_says_what_was_held_before_the_model_where_a_whole_process_was_measured() -> None:
+    held = outcome("full", 1, 0.5)
+    assert held.summary is not None
+    assert "before the model was loaded" not in text(rows([held], "accuracy"), "accuracy")
+    held.summary["memory"]["measured"]["resident_at_start_bytes"] = 3 * 2**20
+    found = rows([held, outcome("lora", 1, None, "no room")], "accuracy")
+    assert found[0].held_at_start_bytes == 3 * 2**20 and found[1].held_at_start_bytes is None
+    assert "3.0 MiB before the model was loaded" in text(found, "accuracy")
+
+
 def test_bars_are_as_long_as_their_figures() -> None:
     more = rows([*FOUND, outcome("ia3", 1, 0.3)], "accuracy")
     root = ElementTree.fromstring(svg(more, "accuracy"))  # noqa: S314  our own text
