@@ -1,11 +1,13 @@
 """What preparing and feeding data costs, against `datasets` and against simpler ways of loading.
 
-    python benchmarks/data.py [--only preparation,hit,memory,padding,loader,seed] [--pairs 5] [--save]
+    python benchmarks/data.py [--only preparation,hit,memory,reading,padding,loader,seed] [--pairs 5] [--save]
 
 - preparation: rows/s of tokenising and keeping 100,000 short rows and 2,000 film reviews, in turn with
   `datasets.map(batched=True, num_proc=2)` and the same fast tokenizer. Aim: at least 1.0.
 - hit: finding and opening kept tokens of 1,000,000 rows and of 1,000, after imports. Aim: below 0.5 s.
 - memory: private memory of a process that trains from kept tokens, by number of rows. Aim: constant.
+- reading: a csv and a jsonl file read, checked, tokenised and kept: rows/s, and the most memory beyond what
+  the imports take (mapped files included), by number of rows. Aim: constant.
 - padding: 1 - real tokens / computed tokens, by way of batching. Aims: 3 % grouped, 2 % packed.
 - loader: time to make a batch against a step of MiniLM. Aim: at most 2 %.
 - seed: row-by-row csv, one binary file, memory-mapped tokens: start, rows/s, memory.
@@ -290,6 +292,70 @@ def memory(num_pairs: int) -> dict[str, Any]:
     return found
 
 
+# --- reading ---------------------------------------------------------------------------------------------
+
+
+def peak_mib() -> float:
+    """The most memory this process has held since `begin_peak`, files mapped into it included."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) / 1024
+    raise AssertionError("no VmHWM in /proc/self/status")
+
+
+def begin_peak() -> float:
+    """Forget the peak so far; the memory held now."""
+    Path("/proc/self/clear_refs").write_text("5")
+    return peak_mib()
+
+
+def child_reading(file: str, max_length: str) -> dict[str, Any]:
+    """A file read, checked, tokenised and kept, as a run does it that finds no cache."""
+    tokenizer, options = minilm(), DataOptions(train_file=file, max_length=int(max_length))
+    tokenise(examples_of(["a"] * 50), tokenizer, options=options, task="classification")  # threads, tables
+    before, started = begin_peak(), time.perf_counter()
+
+    def make() -> Content:
+        splits = read_splits(options, Path(file), None, "classification", 1)
+        store = tokenise(splits.train, tokenizer, options=options, task="classification")
+        return Content(splits=without_rows(splits), train=store, evaluation=None)
+
+    with tempfile.TemporaryDirectory(dir=Path(file).parent) as folder:
+        os.environ["LAUNCHER_CACHE"] = folder
+        found = Cache(Path(folder)).get(parts_of("a"), make, print).content.train
+        seconds = time.perf_counter() - started
+        return {"rows_per_s": round(len(found) / seconds), "peak_mib": round(peak_mib() - before, 1)}
+
+
+def reading(num_pairs: int) -> dict[str, Any]:
+    """Speed and memory of a whole preparation, by format and number of rows."""
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for size in (10_000, 100_000, 1_000_000):
+            for suffix in ("csv", "jsonl"):
+                file = Path(folder) / f"rows.{suffix}"
+                with file.open("w", newline="", encoding="utf-8") as opened:
+                    write_short_rows(opened, suffix, size)
+                key = f"{size:,} rows of {suffix}"
+                found[key] = child("reading", str(file), "64")
+                print(f"reading, {key}: {found[key]}")
+    return found
+
+
+def write_short_rows(file: Any, suffix: str, number: int) -> None:
+    """Labelled rows, a thousand at a time."""
+    base = short_texts(1000)
+    writer = csv.writer(file)
+    if suffix == "csv":
+        writer.writerow(["text", "label"])
+    for index in range(number):
+        text = f"{base[index % 1000]} {index}"
+        if suffix == "csv":
+            writer.writerow([text, index % 2])
+        else:
+            file.write(json.dumps({"text": text, "label": index % 2}) + "\n")
+
+
 # --- padding ---------------------------------------------------------------------------------------------
 
 
@@ -495,11 +561,18 @@ PARTS: dict[str, Callable[[int], dict[str, Any]]] = {
     "preparation": preparation,
     "hit": hit,
     "memory": memory,
+    "reading": reading,
     "padding": padding,
     "loader": loader,
     "seed": seed,
 }
-CHILDREN = {"memory": child_memory, "csv": child_csv, "binary": child_binary, "mapped": child_mapped}
+CHILDREN = {
+    "memory": child_memory,
+    "reading": child_reading,
+    "csv": child_csv,
+    "binary": child_binary,
+    "mapped": child_mapped,
+}
 
 
 def main() -> int:

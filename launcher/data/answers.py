@@ -9,6 +9,8 @@ from launcher.data.conversations import Talks
 from launcher.data.encode import encode
 from launcher.data.ends import without_marks
 from launcher.data.examples import Examples
+from launcher.data.joined_parts import Part, Told
+from launcher.data.number_file import NumberWriter
 from launcher.data.ragged import Bool, Int32, Int64, Ragged, offsets_of, positions
 from launcher.data.templates import FOR_TURNS, choose, prompt_opening, render_end, render_prompts
 from launcher.errors import DataError, Problem
@@ -42,50 +44,55 @@ def join_answers(
     `train_on`: completions, or all (the prompts' ids too).
     """
     name = choose(template, tokenizer, examples.layout)
-    if examples.turns is not None:
-        joined = _join_talks(examples, tokenizer, name, max_length, most_lost)
-    else:
-        joined = _join_pairs(examples, tokenizer, name, max_length, most_lost)
-    return replace(joined, trained=np.ones_like(joined.trained)) if train_on == "all" else joined
+    join = _join_pairs if examples.turns is None else _join_talks
+    values, marks, told = NumberWriter(np.int32), NumberWriter(np.bool_), Told()
+    lengths = [np.zeros(0, dtype=np.int64)]
+    for block in examples.blocks():
+        part = join(block, tokenizer, name, max_length)
+        values.add(part.rows.values)
+        marks.add(np.ones_like(part.trained) if train_on == "all" else part.trained)
+        lengths.append(part.rows.lengths)
+        told.add(part, len(block))
+    return Joined(
+        rows=Ragged.of(values.done(), np.concatenate(lengths)),
+        trained=marks.done(),
+        num_truncated=told.num_cut,
+        notices=(*told.notices(examples), *told.lost(examples, max_length, most_lost)),
+    )
 
 
-def _join_pairs(examples: Examples, tokenizer: Any, name: str, max_length: int, most_lost: float) -> Joined:
-    examples, said = _as_instructions(examples, tokenizer)
+def _join_pairs(examples: Examples, tokenizer: Any, name: str, max_length: int) -> Part:
+    examples, num_marks = _as_instructions(examples, tokenizer)
     first, prompts = _prompts(examples, tokenizer, name)
     answers = _answers(examples, tokenizer, name)
     # One id must stand in front of the answer: it predicts the answer's first.
     room = max_length - answers.lengths - len(first)
     fits = np.flatnonzero(room >= (0 if first else 1)).astype(np.int64)
     needed = int((max_length - room).max()) + (not first)
-    notices = _lost(examples, fits, max_length, needed=needed, most_lost=most_lost)
     prompts, answers, room = prompts.take(fits), answers.take(fits), room[fits]
     kept = np.minimum(prompts.lengths, room)
     rows, trained = _put_together(first, prompts, kept, answers)
     num_cut = int((kept < prompts.lengths).sum())
-    return Joined(rows=rows, trained=trained, num_truncated=num_cut, notices=(*said, *notices))
+    return Part(rows=rows, trained=trained, fits=fits, needed=needed, num_cut=num_cut, num_marks=num_marks)
 
 
-def _as_instructions(examples: Examples, tokenizer: Any) -> tuple[Examples, tuple[str, ...]]:
-    """A prompt and its completion as an instruction and its answer; marks at their ends are taken off."""
+def _as_instructions(examples: Examples, tokenizer: Any) -> tuple[Examples, int]:
+    """A prompt and its completion as an instruction and its answer, and how many marks were taken off."""
     if examples.layout != "prompt_completion":
-        return examples, ()
+        return examples, 0
     answers, number = without_marks(examples.texts["completion"], tokenizer)
-    texts = {"instruction": examples.texts["prompt"], "input": [""] * len(examples), "output": answers}
-    said = f"{examples.path.name}: {number:,} completions end in a mark such as <|endoftext|>: "
-    said += "the tokenizer's end token stands in its place"
-    return replace(examples, texts=texts), (said,) if number else ()
+    nothing = [""] * len(examples)
+    texts = {"instruction": examples.texts["prompt"], "input": nothing, "output": answers}
+    return replace(examples, texts=texts), number
 
 
-def _join_talks(examples: Examples, tokenizer: Any, name: str, max_length: int, most_lost: float) -> Joined:
+def _join_talks(examples: Examples, tokenizer: Any, name: str, max_length: int) -> Part:
     talks = Talks(examples, tokenizer, name, end_token(tokenizer))
     rows, trained = talks.fit(max_length)
     counts = talks.num_trained(rows, trained)
-    answered = counts > 0
     # The last answer must fit with one id in front of it; what stands left of that can be cut.
     last = _last_spans(rows, trained)
-    fits = np.flatnonzero(answered & (last < max_length)).astype(np.int64)
-    needed = int(last.max(initial=0)) + 1
-    notices = _lost(examples, fits, max_length, needed=needed, most_lost=most_lost)
+    fits = np.flatnonzero((counts > 0) & (last < max_length)).astype(np.int64)
     kept = np.minimum(rows.lengths[fits], max_length)
     starts = rows.starts[fits] + rows.lengths[fits] - kept
     begin = getattr(tokenizer, "bos_token_id", None)
@@ -93,11 +100,13 @@ def _join_talks(examples: Examples, tokenizer: Any, name: str, max_length: int, 
     values, marks = rows.values[places], trained[places]
     cut = np.flatnonzero(kept < rows.lengths[fits])
     _begin_again(values, marks, offsets_of(kept)[:-1][cut], rows.values[rows.starts[fits][cut]], begin)
-    return Joined(
+    return Part(
         rows=Ragged.of(values, kept),
         trained=marks,
-        num_truncated=len(set(cut.tolist())) + talks.num_shortened,
-        notices=(*talks.notices(), *notices),
+        fits=fits,
+        needed=int(last.max(initial=0)) + 1,
+        num_cut=len(set(cut.tolist())) + talks.num_shortened,
+        said=tuple(talks.notices()),
     )
 
 
@@ -179,28 +188,3 @@ def _put_together(first: list[int], prompts: Ragged, kept: Int64, answers: Ragge
     trained = np.zeros(len(values), dtype=np.bool_)
     trained[answered] = True
     return Ragged.of(values, lengths), trained
-
-
-def _lost(
-    examples: Examples, fits: Int64, max_length: int, *, needed: int, most_lost: float
-) -> tuple[str, ...]:
-    num_lost = len(examples) - len(fits)
-    if not num_lost:
-        return ()
-    lost = sorted(set(range(len(examples))) - set(fits.tolist()))
-    where = examples.where(lost[0])
-    line = examples.lines[lost[0]]
-    said = f"{num_lost:,} of {len(examples):,} rows have an answer that does not fit max_length {max_length}"
-    if examples.turns is not None:
-        said = said.replace("have", "have no answer, or", 1)
-    if num_lost > most_lost * len(examples) or num_lost == len(examples):
-        raise DataError(
-            Problem(
-                where=where,
-                what=f"{said} (this is the first)",
-                right=f"at most {most_lost:.1%} of the rows may be lost (data.max_lost_fraction): "
-                "they would train nothing",
-                type=f"data.max_length={needed} (the longest answer's need), or shorter answers in the file",
-            )
-        )
-    return (f"{examples.path.name}: {said} and are left out (first at line {line:,})",)

@@ -1,10 +1,11 @@
 """Rows from pyarrow and `datasets`, which are imported where a file needs them and not before."""
 
 import importlib
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from launcher.data.table import Table
+from launcher.data.table import RowWriter, Table
 from launcher.errors import DataError, Problem
 
 
@@ -24,10 +25,12 @@ def load_package(name: str, path: Path) -> Any:
         ) from None
 
 
-def table_of(table: Any, path: Path) -> Table:
-    """A pyarrow table's rows, with record numbers for lines."""
-    columns = tuple(table.column_names)
-    twice = sorted({name for name in columns if columns.count(name) > 1})
+def table_of(parts: Iterable[Any], names: Sequence[str], path: Path, features: Any = None) -> Table:
+    """The rows of pyarrow tables or batches as one, with record numbers for lines.
+
+    `features`: of `datasets`, which stores classes as ids with names beside them: a person knows the names.
+    """
+    twice = sorted({name for name in names if list(names).count(name) > 1})
     if twice:
         raise DataError(
             Problem(
@@ -37,24 +40,27 @@ def table_of(table: Any, path: Path) -> Table:
                 type="another name for one of them",
             )
         )
+    classes, writer = _classes(features), RowWriter()
+    for part in parts:
+        size = part.nbytes // max(1, part.num_rows)
+        for row in part.to_pylist():
+            for column, named in classes.items():
+                row[column] = named.get(row[column])  # -1 stands for no label
+            writer.add(row, len(writer) + 1, size)
+    rows, lines = writer.done()
+    told = [
+        f"{path.name}: '{column}' holds the classes {', '.join(list(named.values())[:20])}"
+        for column, named in classes.items()
+    ]
     return Table(
-        columns=columns,
-        rows=table.to_pylist(),
-        lines=list(range(1, table.num_rows + 1)),
-        path=path,
-        counts_records=True,
+        columns=tuple(names), rows=rows, lines=lines, path=path, counts_records=True, notices=tuple(told)
     )
 
 
-def with_label_names(table: Table, features: Any) -> Table:
-    """`datasets` stores classes as ids with names beside them: the names are what a person knows."""
-    notices = []
-    for column, feature in (features or {}).items():
-        names = getattr(feature, "names", None)
-        if type(feature).__name__ != "ClassLabel" or not names:
-            continue
-        named = dict(enumerate(names))
-        for row in table.rows:
-            row[column] = named.get(row[column])  # -1 stands for no label
-        notices.append(f"{table.path.name}: '{column}' holds the classes {', '.join(names[:20])}")
-    return table.said(*notices)
+def _classes(features: Any) -> dict[str, dict[int, str]]:
+    """The class names of every column that has them, by id."""
+    return {
+        column: dict(enumerate(feature.names))
+        for column, feature in (features or {}).items()
+        if type(feature).__name__ == "ClassLabel" and feature.names
+    }

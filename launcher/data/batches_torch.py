@@ -50,7 +50,8 @@ def collate(
 ) -> Batch:
     """Those rows, padded on the right to the longest of them: input_ids, attention_mask, labels.
 
-    Packed rows also have position_ids: from 0 in every sample, and in the padding.
+    Packed rows also have position_ids: from 0 in every sample, and in the padding. Pairs also have
+    token_type_ids where the model learns them, 0 in the padding as the tokenizers have it.
 
     Labels are class ids [rows], or ids [rows, length] with -100 where not trained, not shifted. What is
     padding is known by position, never by id: an end token stays a target where it is also the pad.
@@ -67,6 +68,10 @@ def collate(
     batch = {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(filled.astype(np.int64))}
     if store.segments is not None:
         batch["position_ids"] = torch.from_numpy(_places(store.segments, flat, filled))
+    if store.token_types is not None:
+        types = np.zeros(filled.shape, dtype=np.int64)
+        types[filled] = store.token_types[flat]
+        batch["token_type_ids"] = torch.from_numpy(types)
     labels = _labels(store, rows, flat, filled)
     return batch if labels is None else batch | {"labels": torch.from_numpy(labels)}
 
@@ -98,6 +103,8 @@ def _nothing(store: TokenStore, pad_token_id: int, pad_to_multiple_of: int | Non
     batch = {"input_ids": ids, "attention_mask": mask}
     if store.segments is not None:
         batch["position_ids"] = torch.arange(shape[1])[None]
+    if store.token_types is not None:
+        batch["token_type_ids"] = torch.zeros(shape, dtype=torch.int64)
     if store.task != "causal_lm":
         return batch if store.labels is None else batch | {"labels": _no_label(store.labels)}
     return batch | {"labels": torch.full(shape, IGNORED)}

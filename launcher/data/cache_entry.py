@@ -5,6 +5,7 @@ without another library. `entry.json` is written last and names every file with 
 """
 
 import hashlib
+import io
 import json
 import os
 from dataclasses import asdict, dataclass, fields, replace
@@ -16,13 +17,16 @@ import numpy as np
 from launcher.data.atomic import write_text
 from launcher.data.cache_key import KeyParts
 from launcher.data.examples import Examples
+from launcher.data.number_file import forget
 from launcher.data.split import Splits
 from launcher.data.tokens import TokenStore
 
 ENTRY = "entry.json"
 _FORMAT = 1
-_ARRAYS = ("input_ids", "offsets", "labels", "trained", "num_targets", "sources", "segments")
+_ARRAYS = ("input_ids", "offsets", "labels", "trained", "num_targets", "sources", "segments", "token_types")
 _ROWS = ("train", "evaluation")
+_HEADER = {"fortran_order": False}
+_BLOCK_BYTES = 2**22
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,12 +74,27 @@ def _write_store(folder: Path, split: str, store: TokenStore) -> dict[str, dict[
         array = getattr(store, name)
         if array is not None:
             path = folder / f"{split}.{name}.npy"
-            with path.open("wb") as file:
-                np.save(file, array, allow_pickle=False)
-                file.flush()
-                os.fsync(file.fileno())
-            found[path.name] = {"bytes": path.stat().st_size, "sha256": _hash(path)}
+            digest = _save(path, array)
+            found[path.name] = {"bytes": path.stat().st_size, "sha256": digest}
     return found
+
+
+def _save(path: Path, array: np.ndarray[Any, Any]) -> str:
+    """Write an array as .npy, a block at a time, and give the file's SHA-256."""
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(head, {**_HEADER, "shape": array.shape, "descr": array.dtype.str})
+    digest = hashlib.sha256(head.getvalue())
+    rows = max(1, _BLOCK_BYTES // max(1, array.dtype.itemsize * array[:1].size))
+    with path.open("wb") as file:
+        file.write(head.getvalue())
+        for start in range(0, len(array), rows):
+            block = np.ascontiguousarray(array[start : start + rows]).data.cast("B")
+            digest.update(block)
+            file.write(block)
+            forget(array)
+        file.flush()
+        os.fsync(file.fileno())
+    return digest.hexdigest()
 
 
 def _hash(path: Path) -> str:

@@ -13,14 +13,16 @@ from launcher.data.atomic import write_text
 _TOO_YOUNG_NS = 2_000_000_000
 
 
-def content_of(files: Sequence[Path], notes: Path, *, verify: bool) -> str:
+def content_of(files: Sequence[Path], notes: Path, *, verify: bool, root: Path | None = None) -> str:
     """One hash over the names and contents of files. `notes`: folder of what is known about each.
 
-    `verify`: read every byte whatever the notes say.
+    `verify`: read every byte whatever the notes say. `root`: names count from below that folder, so that
+    files that change places inside it are other data, and a folder that is moved whole is the same.
     """
     digest = hashlib.sha256()
     for file in files:
-        digest.update(f"{file.name}\0{_file_hash(file, notes, verify=verify)}\0".encode())
+        name = file.relative_to(root).as_posix() if root else file.name
+        digest.update(f"{name}\0{_file_hash(file, notes, verify=verify)}\0".encode())
     return digest.hexdigest()
 
 
@@ -40,7 +42,12 @@ def _file_hash(file: Path, notes: Path, *, verify: bool) -> str:
 
 def _stamp(file: Path) -> dict[str, int]:
     found = file.stat()
-    return {"size": found.st_size, "mtime_ns": found.st_mtime_ns, "inode": found.st_ino}
+    return {
+        "size": found.st_size,
+        "mtime_ns": found.st_mtime_ns,
+        "ctime_ns": found.st_ctime_ns,  # a time that is set back by hand does not set this one back
+        "inode": found.st_ino,
+    }
 
 
 def _known(note: Path, stamp: dict[str, int]) -> str | None:

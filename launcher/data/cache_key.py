@@ -10,6 +10,7 @@ from typing import Any
 
 from launcher import __version__
 from launcher.data.options import DataOptions
+from launcher.data.place import source_root
 
 # Options that change neither a row's tokens nor which rows there are. File names count by their content.
 _WITHOUT_EFFECT = (
@@ -53,11 +54,16 @@ def _hash(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def settings_part(options: DataOptions, *, task: str, seed: int, limit: int | None) -> str:
+def settings_part(
+    options: DataOptions, *, task: str, seed: int, limit: int | None, token_types: bool = False
+) -> str:
     """Every option that decides about rows or tokens; new options count without being named here."""
     chosen = options.model_dump(mode="json", exclude=set(_WITHOUT_EFFECT))
-    names = [Path(name).name for name in (options.train_file, options.eval_file) if name]
-    return _hash([chosen, names, task, seed, limit])
+    files = [Path(name) for name in (options.train_file, options.eval_file) if name]
+    names = [file.name for file in files]
+    if "@folder" in options.columns.values():  # labels by the name of the folder, wherever that is
+        names += [str(source_root(file).absolute().name) for file in files]
+    return _hash([chosen, names, task, seed, limit, token_types])
 
 
 def tokenizer_part(tokenizer: Any) -> str:

@@ -1,57 +1,90 @@
-"""Compressed files unpacked in memory: gzip by Python, zstd by Python 3.14 or the zstandard package."""
+"""Compressed files unpacked as they are read: gzip by Python, zstd by Python 3.14 or its package."""
 
-import gzip
 import importlib
-import io
+import os
 import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from launcher.errors import DataError, Problem
 
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 # Texts shrink to a third or a tenth. What grows beyond both is made to fill the memory.
 MOST_TIMES, ALWAYS_ALLOWED_BYTES = 100, 2**30
-_CHUNK_BYTES = 2**14
+_CHUNK_BYTES, _PIECE_BYTES = 2**14, 2**20
 
 
-def unpack(data: bytes, path: Path) -> bytes:
-    """The bytes inside a file named .gz or .zst; others as they are. Raises DataError for a damaged one."""
-    suffix = path.suffix.lower()
-    if suffix == ".gz":
-        return _gunzip(data, path)
-    return _unzstd(data, path) if suffix == ".zst" else data
+def unpacked(file: BinaryIO, path: Path) -> Iterator[bytes]:
+    """The bytes inside a file named .gz or .zst, piece by piece; others as they are.
+
+    Raises DataError for a damaged one, one of another kind than its name says, and one that unfolds without
+    end.
+    """
+    kind = _KINDS.get(path.suffix.lower())
+    if kind is None:
+        yield from iter(lambda: file.read(_PIECE_BYTES), b"")
+        return
+    start = file.read(len(kind.begins))
+    if start != kind.begins:
+        raise DataError(_wrong_name(path, kind.name))
+    packed = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    yield from _counted(_frames(file, kind, path), packed, path)
 
 
-def _gunzip(data: bytes, path: Path) -> bytes:
-    if not data.startswith(GZIP):
-        raise DataError(_wrong_name(path, "gzip"))
-    most = _most_bytes(data)
+@dataclass(frozen=True, kw_only=True)
+class _Kind:
+    """A compression. `start` gives what unpacks one frame, and the errors that it raises."""
+
+    name: str
+    begins: bytes
+    start: Callable[[Path], tuple[Callable[[], Any], tuple[type[Exception], ...]]]
+
+
+def _frames(file: BinaryIO, kind: _Kind, path: Path) -> Iterator[bytes]:
+    """All frames, one after another; a file may hold several, and may be cut inside the last."""
+    make, errors = kind.start(path)
     try:
-        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
-            found = file.read(most + 1)
-        if len(found) > most:
-            raise DataError(_bomb(path, len(data), most))
-        return found
-    except (OSError, EOFError, zlib.error) as error:
-        raise DataError(_broken(path, "gzip", error)) from None
+        rest = file.read(_CHUNK_BYTES)
+        while rest.strip(b"\0"):  # gzip files may be filled up with zeros
+            frame = make()
+            while not frame.eof:
+                if not rest:
+                    raise EOFError("it ends inside a frame")
+                piece = frame.decompress(rest)
+                if piece:
+                    yield piece
+                rest = frame.unused_data if frame.eof else file.read(_CHUNK_BYTES)
+            rest = rest or file.read(_CHUNK_BYTES)
+    except (*errors, EOFError) as error:
+        raise DataError(_broken(path, kind.name, error)) from None
 
 
-def _unzstd(data: bytes, path: Path) -> bytes:
-    if not data.startswith(ZSTD):
-        raise DataError(_wrong_name(path, "zstd"))
+def _counted(pieces: Iterator[bytes], packed: int, path: Path) -> Iterator[bytes]:
+    total = 0
+    most = max(ALWAYS_ALLOWED_BYTES, MOST_TIMES * packed)
+    for piece in pieces:
+        total += len(piece)
+        if total > most:
+            raise DataError(_bomb(path, packed, most))
+        yield piece
+
+
+def _gzip(path: Path) -> tuple[Callable[[], Any], tuple[type[Exception], ...]]:
+    return lambda: zlib.decompressobj(16 + zlib.MAX_WBITS), (zlib.error,)
+
+
+def _zstd(path: Path) -> tuple[Callable[[], Any], tuple[type[Exception], ...]]:
+    """Of Python 3.14, or of the package."""
     try:
         module: Any = importlib.import_module("compression.zstd")
-        return bytes(module.decompress(data))
+        return module.ZstdDecompressor, (module.ZstdError,)
     except ModuleNotFoundError:
-        return _unzstd_by_package(data, path)
-    except Exception as error:  # its error's class is known only where the module is
-        raise DataError(_broken(path, "zstd", error)) from None
-
-
-def _unzstd_by_package(data: bytes, path: Path) -> bytes:
+        pass
     try:
-        zstandard: Any = importlib.import_module("zstandard")
+        package: Any = importlib.import_module("zstandard")
     except ModuleNotFoundError:
         raise DataError(
             Problem(
@@ -61,31 +94,13 @@ def _unzstd_by_package(data: bytes, path: Path) -> bytes:
                 type=f"pip install zstandard    (or: zstd -d {path})",
             )
         ) from None
-    try:
-        return _frames(zstandard, data, path)
-    except (zstandard.ZstdError, EOFError) as error:
-        raise DataError(_broken(path, "zstd", error)) from None
+    return lambda: package.ZstdDecompressor().decompressobj(), (package.ZstdError,)
 
 
-def _frames(zstandard: Any, data: bytes, path: Path) -> bytes:
-    """All frames, one after another; a file may hold several, and may be cut inside the last."""
-    parts, start, total = [], 0, 0
-    while start < len(data):
-        unpacker = zstandard.ZstdDecompressor().decompressobj()
-        while not unpacker.eof:
-            if start >= len(data):
-                raise EOFError("it ends inside a frame")
-            chunk = data[start : start + _CHUNK_BYTES]
-            parts.append(unpacker.decompress(chunk))
-            start, total = start + len(chunk), total + len(parts[-1])
-            if total > _most_bytes(data):
-                raise DataError(_bomb(path, len(data), _most_bytes(data)))
-        start -= len(unpacker.unused_data)
-    return b"".join(parts)
-
-
-def _most_bytes(packed: bytes) -> int:
-    return max(ALWAYS_ALLOWED_BYTES, MOST_TIMES * len(packed))
+_KINDS = {
+    ".gz": _Kind(name="gzip", begins=GZIP, start=_gzip),
+    ".zst": _Kind(name="zstd", begins=ZSTD, start=_zstd),
+}
 
 
 def _bomb(path: Path, packed: int, most: int) -> Problem:

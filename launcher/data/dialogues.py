@@ -2,6 +2,7 @@
 
 import re
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ Key = str
 
 
 def dialogues_of(
-    table: Table, columns: dict[str, str], texts: dict[str, list[str]]
+    table: Table, columns: dict[str, str], texts: Mapping[str, Sequence[str]]
 ) -> tuple[Dialogues, Int64, tuple[str, ...]]:
     """All utterances, where each row stands among them, and what is missing between them.
 

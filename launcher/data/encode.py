@@ -1,41 +1,64 @@
 """Texts to token ids in large batches, on all cores, without touching the tokenizer's own settings."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from launcher.data.progress import report
 from launcher.data.ragged import Ragged
 
-_TEXTS_PER_BATCH = 4096
+_TEXTS_PER_BATCH, _CHARACTERS_PER_BATCH = 4096, 2**21
 
 
 def encode(texts: Sequence[str], tokenizer: Any, *, special_tokens: bool) -> Ragged:
     """Token ids of every text, whole: nothing is cut, nothing is padded."""
-    starts = range(0, len(texts), _TEXTS_PER_BATCH)
-    batches = (list(texts[start : start + _TEXTS_PER_BATCH]) for start in starts)
-    return Ragged.join(_encode_batch(batch, tokenizer, special_tokens) for batch in batches)
+    return Ragged.join(_encode_batch(batch, tokenizer, special_tokens) for batch in _batches(texts))
 
 
-def _encode_batch(texts: list[str] | list[tuple[str, str]], tokenizer: Any, special_tokens: bool) -> Ragged:
+def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
+    """Texts in lists that are neither many nor long."""
+    for start in range(0, len(texts), _TEXTS_PER_BATCH):
+        batch, size = list[str](), 0
+        for text in texts[start : start + _TEXTS_PER_BATCH]:
+            if batch and size + len(text) > _CHARACTERS_PER_BATCH:
+                yield batch
+                batch, size = [], 0
+            batch.append(text)
+            size += len(text)
+        if batch:
+            yield batch
+
+
+def _encode_batch(texts: list[str], tokenizer: Any, special_tokens: bool) -> Ragged:
     report(len(texts))
+    with _uncut(tokenizer) as backend:
+        if backend is None:  # a tokenizer written in Python
+            settings = {"add_special_tokens": special_tokens, "truncation": False, "padding": False}
+            return Ragged.from_lists(tokenizer(texts, **settings)["input_ids"])
+        encodings = backend.encode_batch_fast(texts, add_special_tokens=special_tokens)
+    return Ragged.from_lists([encoding.ids for encoding in encodings])
+
+
+@contextmanager
+def _uncut(tokenizer: Any) -> Iterator[Any]:
+    """The tokenizer's Rust part, if it has one, as if nobody had switched on cutting and padding.
+
+    It uses the state that the last caller left behind, which is put back after.
+    """
     backend = getattr(tokenizer, "backend_tokenizer", None)
-    if backend is None:  # a tokenizer written in Python
-        columns = list(zip(*texts, strict=True)) if isinstance(texts[0], tuple) else [texts]
-        texts_of = [list(column) for column in columns]
-        encoded = tokenizer(*texts_of, add_special_tokens=special_tokens, truncation=False, padding=False)
-        return Ragged.from_lists(encoded["input_ids"])
-    # The Rust call uses the state that the last caller left behind: cutting and padding are put back after.
+    if backend is None:
+        yield None
+        return
     truncation, padding = backend.truncation, backend.padding
     backend.no_truncation()
     backend.no_padding()
     try:
-        encodings = backend.encode_batch_fast(texts, add_special_tokens=special_tokens)
+        yield backend
     finally:
         if truncation is not None:
             backend.enable_truncation(**truncation)
         if padding is not None:
             backend.enable_padding(**padding)
-    return Ragged.from_lists([encoding.ids for encoding in encodings])
 
 
 def opening(tokenizer: Any) -> list[int]:
@@ -57,7 +80,12 @@ def _around(tokenizer: Any) -> tuple[list[int], list[int]]:
     raise AssertionError("the tokenizer changes a text's own tokens when it adds special ones")
 
 
-def encode_pair(first: str, second: str, tokenizer: Any) -> list[int]:
-    """The ids of two texts as one row, with the tokenizer's own special ids."""
-    ids: list[int] = _encode_batch([(first, second)], tokenizer, True).values.tolist()
-    return ids
+def encode_pair(first: str, second: str, tokenizer: Any) -> tuple[list[int], list[int]]:
+    """The ids of two texts as one row, with the tokenizer's own special ids, and their token types."""
+    with _uncut(tokenizer) as backend:
+        if backend is not None:
+            encoding = backend.encode(first, second, add_special_tokens=True)
+            return list(encoding.ids), list(encoding.type_ids)
+    encoded = tokenizer(first, second, add_special_tokens=True, return_token_type_ids=True)
+    ids = list(encoded["input_ids"])
+    return ids, list(encoded.get("token_type_ids", [0] * len(ids)))

@@ -1,13 +1,16 @@
 """Rows as a task sees them: texts by role, turns, dialogues, labels, and the line that each came from."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
+from launcher.data.picked import pick
 from launcher.data.ragged import Float32, Int64
+
+BLOCK_ROWS = 4096
 
 Speaks = Literal["system", "user", "assistant", "tool"]
 
@@ -50,18 +53,20 @@ class Examples:
     `turns`: conversations, with `tools` (JSON text, "" for none) a row.
     `utterances` (int64[rows]): where each row stands in `dialogues`.
     `files`: the file of each row, where `path` is a folder or a pattern.
+
+    The texts of many rows lie in a file: go through them in order, or in blocks.
     """
 
     layout: str
-    texts: dict[str, list[str]]
+    texts: dict[str, Sequence[str]]
     labels: Int64 | Float32 | None
-    lines: list[int]
+    lines: Sequence[int]
     path: Path
-    turns: list[tuple[Turn, ...]] | None = None
-    tools: list[str] | None = None
+    turns: Sequence[tuple[Turn, ...]] | None = None
+    tools: Sequence[str] | None = None
     dialogues: Dialogues | None = None
     utterances: Int64 | None = None
-    files: list[Path] | None = None
+    files: Sequence[Path] | None = None
 
     def __len__(self) -> int:
         """Rows."""
@@ -70,17 +75,31 @@ class Examples:
     def take(self, rows: Sequence[int] | Int64) -> "Examples":
         """Those rows only, in that order. `dialogues` stay whole."""
         index = np.asarray(rows, dtype=np.int64)
-        chosen: list[int] = index.tolist()
         return replace(
             self,
-            texts={role: [column[row] for row in chosen] for role, column in self.texts.items()},
+            texts={role: pick(column, index) for role, column in self.texts.items()},
             labels=None if self.labels is None else self.labels[index],
-            lines=[self.lines[row] for row in chosen],
-            turns=None if self.turns is None else [self.turns[row] for row in chosen],
-            tools=None if self.tools is None else [self.tools[row] for row in chosen],
+            lines=pick(self.lines, index),
+            turns=None if self.turns is None else pick(self.turns, index),
+            tools=None if self.tools is None else pick(self.tools, index),
             utterances=None if self.utterances is None else self.utterances[index],
-            files=None if self.files is None else [self.files[row] for row in chosen],
+            files=None if self.files is None else pick(self.files, index),
         )
+
+    def blocks(self) -> Iterator["Examples"]:
+        """All rows in examples of at most `BLOCK_ROWS`, whose texts are in memory."""
+        for start in range(0, len(self), BLOCK_ROWS):
+            part = slice(start, start + BLOCK_ROWS)
+            yield replace(
+                self,
+                texts={role: column[part] for role, column in self.texts.items()},
+                labels=None if self.labels is None else self.labels[part],
+                lines=self.lines[part],
+                turns=None if self.turns is None else self.turns[part],
+                tools=None if self.tools is None else self.tools[part],
+                utterances=None if self.utterances is None else self.utterances[part],
+                files=None if self.files is None else self.files[part],
+            )
 
     def where(self, row: int) -> str:
         """`file:line` of a row."""

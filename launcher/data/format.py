@@ -6,6 +6,7 @@ from pathlib import Path
 
 from launcher.data.reading import Reading
 from launcher.data.table import Table
+from launcher.data.text import Text
 from launcher.registry import Registry
 
 COMPRESSIONS = (".gz", ".zst")
@@ -15,13 +16,14 @@ COMPRESSIONS = (".gz", ".zst")
 class Format:
     """A file format: the suffixes that it is known by, and how it becomes rows.
 
-    A text format has `read`, which gets the decoded text; a binary one `load`, which gets the file.
+    A text format has `read`, which gets the decoded text; a binary one `load`, which gets the file. Neither
+    holds more than a block of rows in memory, where the format allows that.
     """
 
     name: str
     summary: str
     suffixes: tuple[str, ...]
-    read: Callable[[str, Path, Reading], Table] | None = None
+    read: Callable[[Text, Path, Reading], Table] | None = None
     load: Callable[[Path, Reading], Table] | None = None
 
 

@@ -3,12 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-from launcher.data.arrow import load_package, table_of, with_label_names
+from launcher.data.arrow import load_package, table_of
 from launcher.data.place import hub_name
 from launcher.data.reading import Reading
 from launcher.data.table import Table
 from launcher.errors import DataError, Problem
 from launcher.registry import nearest
+
+_ROWS_AT_ONCE = 1024
 
 
 def load_hub(path: Path, reading: Reading) -> Table:
@@ -59,8 +61,8 @@ def _split(found: Any, path: Path, reading: Reading) -> Any:
 
 
 def _table(found: Any, path: Path, reading: Reading) -> Table:
-    table = table_of(found.with_format("arrow")[:], path)
-    return with_label_names(table, found.features)
+    parts = found.with_format("arrow").iter(batch_size=_ROWS_AT_ONCE)
+    return table_of(parts, found.column_names, path, found.features)
 
 
 def _unreachable(name: str, reading: Reading, error: Exception) -> Problem:

@@ -2,13 +2,15 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from launcher.data.findings import Findings, excerpt
+from launcher.data.labels import chosen_rows
+from launcher.data.number_file import NumberWriter
 from launcher.data.ragged import Float32
 from launcher.data.table import Table
 from launcher.errors import DataError, Problem
@@ -28,16 +30,17 @@ class SetMap:
     def ids(self, table: Table, column: str, rows: Sequence[int]) -> Float32:
         """0/1 of every class, float32[rows, classes]. Raises DataError for a name that is no class."""
         known = {name: place for place, name in enumerate(self.names)}
-        findings = Findings(table.path)
-        vectors = np.zeros((len(rows), len(self.names)), dtype=np.float32)
-        for number, (row, found) in enumerate(zip(rows, sets_of(table, column, rows), strict=True)):
+        findings, writer = Findings(table.path), NumberWriter(np.float32)
+        for row, found in sets_of(table, column, rows):
+            vector = np.zeros(len(self.names), dtype=np.float32)
             for name in found:
                 if name in known:
-                    vectors[number, known[name]] = 1
+                    vector[known[name]] = 1
                 else:
                     findings.add(self._unknown(table, row, column, name))
+            writer.add(vector)
         findings.raise_any()
-        return vectors
+        return writer.done().reshape(-1, len(self.names))
 
     def _unknown(self, table: Table, row: int, column: str, name: str) -> Problem:
         close = nearest(name, [each.lower() for each in self.names])
@@ -49,19 +52,17 @@ class SetMap:
         )
 
 
-def sets_of(table: Table, column: str, rows: Sequence[int]) -> list[Set]:
-    """The classes of each row. Raises DataError for values that are neither list nor text."""
+def sets_of(table: Table, column: str, rows: Sequence[int]) -> Iterator[tuple[int, Set]]:
+    """Each row and its classes. Raises DataError at the end for values that are neither list nor text."""
     flags = column.split("+") if "+" in column else []
     findings = Findings(table.path)
-    found = []
-    for row in rows:
-        value = table.rows[row].get(column)
+    for row, values in chosen_rows(table, rows):
+        value = values.get(column)
         names = _flagged(value or [], flags) if flags else _named(value)
         if names is None:
             findings.add(_wrong(table, row, column, value, flags=bool(flags)))
-        found.append(names or ())
+        yield row, names or ()
     findings.raise_any()
-    return found
 
 
 def _named(value: Any) -> Set | None:
@@ -87,7 +88,7 @@ def learn_sets(
     table: Table, column: str, rows: Sequence[int], names: tuple[str, ...] | None
 ) -> tuple[SetMap, tuple[str, ...]]:
     """The classes: the recipe's, the columns of 0 and 1, or all that occur in the training rows."""
-    counts = Counter(name for found in sets_of(table, column, rows) for name in found)
+    counts = Counter(name for _, found in sets_of(table, column, rows) for name in found)
     if names is None:
         names = tuple(column.split("+")) if "+" in column else tuple(sorted(counts))
     if len(names) < 2:

@@ -1,7 +1,8 @@
 """Labels to class ids, checked on the host: an id outside the classes kills a GPU's context later."""
 
 import re
-from collections.abc import Sequence
+from array import array
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -9,10 +10,11 @@ import numpy as np
 
 from launcher.data.findings import Findings, excerpt
 from launcher.data.ragged import Int64
-from launcher.data.table import Table
+from launcher.data.table import Row, Table
 from launcher.errors import DataError, Problem
 from launcher.registry import nearest
 
+Seen = tuple[int, int]  # first row, number of rows
 _WHOLE = re.compile(r"[-+]?\d+")
 _FLOAT = re.compile(r"[-+]?(\d+\.\d*|\.\d+|\d+)([eE][-+]?\d+)?|[-+]?(nan|inf(inity)?)", re.IGNORECASE)
 # Numbers that stand for "no label" in many data sets; taken as such where they are far from the others.
@@ -36,12 +38,12 @@ class LabelMap:
         known = {name: number for number, name in enumerate(self.names)}
         if self.written == "ids":
             known = {str(number): number for number in range(len(self.names))}
-        if self.written != "names":
-            words = [_as_number(word) for word in words]
-        wrong = _first_rows([(word, row) for word, row in zip(words, rows, strict=True) if word not in known])
+        spelt = words.words if self.written == "names" else tuple(map(_as_number, words.words))
+        wrong = words.seen(spelt, known)
         if wrong:
             raise DataError([self._wrong(table, column, word, *found) for word, found in wrong.items()][:20])
-        return np.fromiter((known[word] for word in words), dtype=np.int64, count=len(words))
+        numbers = np.fromiter((known[word] for word in spelt), dtype=np.int64, count=len(spelt))
+        return numbers[np.frombuffer(words.codes, dtype=np.int32)] if len(spelt) else numbers
 
     def _wrong(self, table: Table, column: str, word: str, row: int, count: int) -> Problem:
         first = f"first at {table.path.name}:{table.lines[row]}, {count:,} rows"
@@ -60,18 +62,50 @@ class LabelMap:
         return Problem(where=f"{table.where(row)}  {column}", what=what, right=right, type=typed)
 
 
-def words_of(table: Table, column: str, rows: Sequence[int]) -> list[str]:
+@dataclass(frozen=True, kw_only=True)
+class Words:
+    """The labels of rows: every word once, its first row and number of rows; and the word's place, by row."""
+
+    words: tuple[str, ...]
+    firsts: tuple[int, ...]
+    counts: tuple[int, ...]
+    codes: "array[int]"
+
+    def seen(self, spelt: Sequence[str] | None = None, known: Container[str] = ()) -> dict[str, Seen]:
+        """First row and count of each word (as spelt otherwise) that is not known."""
+        found: dict[str, Seen] = {}
+        for word, first, count in zip(spelt or self.words, self.firsts, self.counts, strict=True):
+            if word not in known:
+                row, number = found.get(word, (first, 0))
+                found[word] = (row, number + count)
+        return found
+
+
+def words_of(table: Table, column: str, rows: Sequence[int]) -> Words:
     """The labels as words. Raises DataError for missing ones and for what cannot name a class."""
-    findings = Findings(table.path)
-    words = []
-    for row in rows:
-        value = table.rows[row].get(column)
+    findings, codes = Findings(table.path), array("i")
+    numbers, firsts, counts = dict[str, int](), list[int](), list[int]()
+    for row, values in chosen_rows(table, rows):
+        value = values.get(column)
         word = _word(value)
         if word is None:
             findings.add(_no_label(table, column, row, value))
-        words.append(word or "")
+            continue
+        code = numbers.setdefault(word, len(numbers))
+        if code == len(firsts):
+            firsts.append(row)
+            counts.append(0)
+        counts[code] += 1
+        codes.append(code)
     findings.raise_any()
-    return words
+    return Words(words=tuple(numbers), firsts=tuple(firsts), counts=tuple(counts), codes=codes)
+
+
+def chosen_rows(table: Table, rows: Sequence[int]) -> Iterator[tuple[int, Row]]:
+    """Those rows of a table with their numbers, in order."""
+    if len(rows) == len(table.rows):
+        return zip(rows, table.rows, strict=True)
+    return ((row, table.rows[row]) for row in rows)
 
 
 def _word(value: Any) -> str | None:
@@ -98,21 +132,11 @@ def _as_number(word: str) -> str:
     return str(int(word)) if _WHOLE.fullmatch(word) else word
 
 
-def _first_rows(pairs: Sequence[tuple[str, int]]) -> dict[str, tuple[int, int]]:
-    """Each word's first row and its count."""
-    found: dict[str, tuple[int, int]] = {}
-    for word, row in pairs:
-        first, count = found.get(word, (row, 0))
-        found[word] = (first, count + 1)
-    return found
-
-
 def learn_labels(
     table: Table, column: str, rows: Sequence[int], names: tuple[str, ...] | None
 ) -> tuple[LabelMap, tuple[str, ...]]:
     """The classes: those that the recipe names, or those of the training rows; and what to say of them."""
-    words = words_of(table, column, rows)
-    distinct = _first_rows(list(zip(words, rows, strict=True)))
+    distinct = words_of(table, column, rows).seen()
     if names is not None:
         return _named(names, distinct)
     _refuse_floats(table, column, distinct)
@@ -125,7 +149,7 @@ def learn_labels(
     )
 
 
-def _named(names: tuple[str, ...], distinct: dict[str, tuple[int, int]]) -> tuple[LabelMap, tuple[str, ...]]:
+def _named(names: tuple[str, ...], distinct: dict[str, Seen]) -> tuple[LabelMap, tuple[str, ...]]:
     if any(word in names for word in distinct) or not all(map(_WHOLE.fullmatch, distinct)):
         unused = [name for name in names if name not in distinct]
         notice = (f"no training row has the label {', '.join(unused)}",) if unused else ()
@@ -133,9 +157,7 @@ def _named(names: tuple[str, ...], distinct: dict[str, tuple[int, int]]) -> tupl
     return LabelMap(names=names, written="ids"), (f"the labels are ids of: {_listed(names)}",)
 
 
-def _numbered(
-    table: Table, column: str, distinct: dict[str, tuple[int, int]]
-) -> tuple[LabelMap, tuple[str, ...]]:
+def _numbered(table: Table, column: str, distinct: dict[str, Seen]) -> tuple[LabelMap, tuple[str, ...]]:
     values = sorted({int(word) for word in distinct})
     for marker in _MARKERS:
         if marker in values and marker - 1 not in values and marker + 1 not in values and len(values) > 2:
@@ -151,7 +173,7 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(pairs) + (f" ... {len(names)} in all" if len(names) > 20 else "")
 
 
-def _refuse_floats(table: Table, column: str, distinct: dict[str, tuple[int, int]]) -> None:
+def _refuse_floats(table: Table, column: str, distinct: dict[str, Seen]) -> None:
     floats = [word for word in distinct if _FLOAT.fullmatch(word) and not _WHOLE.fullmatch(word)]
     if not floats or not all(map(_FLOAT.fullmatch, distinct)):
         return
@@ -167,7 +189,7 @@ def _refuse_floats(table: Table, column: str, distinct: dict[str, tuple[int, int
     )
 
 
-def _refuse_too_many(table: Table, column: str, distinct: dict[str, tuple[int, int]], num_rows: int) -> None:
+def _refuse_too_many(table: Table, column: str, distinct: dict[str, Seen], num_rows: int) -> None:
     if 2 <= len(distinct) <= max(100, num_rows // 2):
         return
     many = len(distinct) > 1
@@ -182,7 +204,7 @@ def _refuse_too_many(table: Table, column: str, distinct: dict[str, tuple[int, i
     )
 
 
-def _marker(table: Table, column: str, marker: int, distinct: dict[str, tuple[int, int]]) -> Problem:
+def _marker(table: Table, column: str, marker: int, distinct: dict[str, Seen]) -> Problem:
     row, count = next(found for word, found in distinct.items() if int(word) == marker)
     rest = sorted({int(word) for word in distinct} - {marker})
     return Problem(

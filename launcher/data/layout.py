@@ -1,6 +1,6 @@
 """What a layout is: the roles that a row's columns play, and where the layouts are registered."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ class Role:
     """What a column is for. `aliases` are the column names that it is known by, in lower case.
 
     `accepts` looks at a value where the column's name alone does not tell (None: any value will do).
+    `may_be_missing`: without a column rows have no such text, not an empty one.
     """
 
     name: str
@@ -22,6 +23,7 @@ class Role:
     required: bool = True
     kind: Kind = "text"
     accepts: Callable[[Any], bool] | None = None
+    may_be_missing: bool = False
 
     def columns_in(self, columns: tuple[str, ...]) -> list[str]:
         """The columns that may play this role: the one of its own name, else those of its aliases."""
@@ -55,6 +57,10 @@ class Layout:
     def of_kind(self, kind: Kind) -> list[Role]:
         """The roles of a kind."""
         return [role for role in self.roles if role.kind == kind]
+
+    def texts(self, columns: Mapping[str, str]) -> list[str]:
+        """The names of the roles whose texts rows have, where roles have these columns."""
+        return [role.name for role in self.of_kind("text") if role.name in columns or not role.may_be_missing]
 
     @property
     def needed(self) -> set[str]:

@@ -1,11 +1,14 @@
 """A folder or a pattern of files as one table: sorted by name, the same columns in each."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from launcher.data.place import files_in, known_endings
 from launcher.data.reading import Reading
-from launcher.data.table import Table
+from launcher.data.runs import Runs
+from launcher.data.spool import size_of
+from launcher.data.table import RowWriter, Table
 from launcher.errors import DataError, LauncherError, Problem
 
 
@@ -14,16 +17,21 @@ def read_many(path: Path, reading: Reading, read_one: Callable[[Path, Reading], 
     files = files_in(path)
     if not files:
         raise DataError(_nothing(path, reading.key))
-    tables, problems = list[Table](), list[Problem]()
+    joined, problems = _Joined(), list[Problem]()
     for file in files:
         try:
-            tables.append(read_one(file, reading))
+            table = read_one(file, reading)
         except LauncherError as error:
             problems += error.problems
-    problems += [_other_columns(each, tables[0]) for each in tables if _differ(each, tables[0])]
+            continue
+        if joined.first is not None and _differ(table, joined.first):
+            problems.append(_other_columns(table, joined.first))
+        elif not problems:
+            joined.add(table)
+        joined.first = joined.first or replace(table, rows=[], lines=[])
     if problems:
         raise DataError(problems[:20])
-    return _joined(tables, path)
+    return joined.table(path)
 
 
 def _differ(table: Table, first: Table) -> bool:
@@ -32,20 +40,44 @@ def _differ(table: Table, first: Table) -> bool:
     return strict and set(table.columns) != set(first.columns)
 
 
-def _joined(tables: list[Table], path: Path) -> Table:
-    files = [table.path for table in tables for _ in table.rows]
-    names = ", ".join(table.path.name for table in tables[:5]) + (" ..." if len(tables) > 5 else "")
-    said = (f"{path.name}: {len(tables):,} files: {names}",) if len(tables) > 1 else ()
-    return Table(
-        columns=tuple(dict.fromkeys(column for table in tables for column in table.columns)),
-        rows=[row for table in tables for row in table.rows],
-        lines=[line for table in tables for line in table.lines],
-        path=path,
-        notices=(*said, *(notice for table in tables for notice in table.notices)),
-        is_prose=all(table.is_prose for table in tables),
-        files=files,
-        counts_records=all(table.counts_records for table in tables),
-    )
+class _Joined:
+    """The rows of all files, and what is told of each."""
+
+    def __init__(self) -> None:
+        self.first: Table | None = None
+        self.writer, self.files = RowWriter(), Runs[Path]()
+        self.columns, self.notices = dict[str, None](), list[str]()
+        self.is_prose = self.counts_records = True
+
+    def add(self, table: Table) -> None:
+        for row, line in zip(table.rows, table.lines, strict=True):
+            self.writer.add(row, line, size_of(row))
+        self.files.add(table.path, len(table.rows))
+        self.columns.update(dict.fromkeys(table.columns))
+        self.notices += table.notices
+        self.is_prose &= table.is_prose
+        self.counts_records &= table.counts_records
+
+    def table(self, path: Path) -> Table:
+        rows, lines = self.writer.done()
+        paths = self.files.items
+        names = ", ".join(_below(each, path) for each in paths[:5]) + (" ..." if len(paths) > 5 else "")
+        said = [f"{path.name}: {len(paths):,} files: {names}"] if len(paths) > 1 else []
+        return Table(
+            columns=tuple(self.columns),
+            rows=rows,
+            lines=lines,
+            path=path,
+            notices=(*said, *self.notices),
+            is_prose=self.is_prose,
+            files=self.files,
+            counts_records=self.counts_records,
+        )
+
+
+def _below(file: Path, path: Path) -> str:
+    """A file's name inside a folder, or its own."""
+    return str(file.relative_to(path)) if path.is_dir() else file.name
 
 
 def _other_columns(table: Table, first: Table) -> Problem:

@@ -23,11 +23,13 @@ def _character(match: re.Match[str]) -> str:
 
 def count(texts: Iterable[str]) -> Counter[str]:
     """How many texts hold entities, and how many line breaks."""
-    found = Counter[str]()
+    entities = breaks = 0
     for text in texts:
-        found["entities"] += "&" in text and _ENTITY.search(text) is not None
-        found["breaks"] += "<" in text and _BREAK.search(text) is not None
-    return found
+        if "&" in text and _ENTITY.search(text):
+            entities += 1
+        if "<" in text and _BREAK.search(text):
+            breaks += 1
+    return Counter(entities=entities, breaks=breaks)
 
 
 def said(name: str, counts: Counter[str], *, cleaned: bool) -> tuple[str, ...]:

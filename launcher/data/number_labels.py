@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from launcher.data.findings import Findings, excerpt
+from launcher.data.labels import chosen_rows
 from launcher.data.ragged import Float32
 from launcher.data.table import Table
 from launcher.errors import DataError, Problem
@@ -23,8 +24,8 @@ class NumberMap:
         """The numbers, float32[rows]. Raises DataError for what is none, or not finite."""
         findings = Findings(table.path)
         found = np.zeros(len(rows), dtype=np.float32)
-        for place, row in enumerate(rows):
-            number = _number(table.rows[row].get(column))
+        for place, (row, values) in enumerate(chosen_rows(table, rows)):
+            number = _number(values.get(column))
             if number is None:
                 findings.add(_wrong(table, row, column))
             else:

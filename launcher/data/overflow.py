@@ -9,22 +9,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from launcher.data.options import Overflow
-from launcher.data.ragged import Int64, Ragged, positions
-
-_ROWS_AT_ONCE = 65_536
+from launcher.data.ragged import Int8, Int64, Ragged, positions
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fitted:
     """Rows that fit. `sources`: the given row behind each, None where row n is still row n.
 
-    `num_long`: rows that were too long. `notice`: what became of them, for a message.
+    `num_long`: rows that were too long. `notice`: what became of them, for a message. `kinds`: the token
+    type of every id, where rows are of two texts.
     """
 
     rows: Ragged
     sources: Int64 | None
     num_long: int
     notice: str
+    kinds: Int8 | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ def fit(rows: Ragged, max_length: int, policy: Overflow, ends: Ends, stride: int
         said = f"become {len(sources) - len(rows.lengths) + num_long:,} windows"
         return Fitted(rows=cut, sources=sources, num_long=num_long, notice=said)
     head, lost = _head(policy, max_length, ends)
-    cut = Ragged.join(_shortened(block, max_length, head) for _, block in _blocks(rows))
+    cut = Ragged.join(_shortened(block, max_length, head) for _, block in rows.blocks())
     return Fitted(rows=cut, sources=None, num_long=num_long, notice=f"lose {lost}")
 
 
@@ -71,14 +71,6 @@ def _head(policy: Overflow, max_length: int, ends: Ends) -> tuple[int, str]:
     return max_length - ends.closing, "their end"
 
 
-def _blocks(rows: Ragged) -> Iterator[tuple[int, Ragged]]:
-    """(first row, rows) of at most `_ROWS_AT_ONCE`: positions take more memory than the ids themselves."""
-    num_rows = len(rows.offsets) - 1
-    for start in range(0, num_rows, _ROWS_AT_ONCE):
-        offsets = rows.offsets[start : start + _ROWS_AT_ONCE + 1]
-        yield start, Ragged(values=rows.values[offsets[0] : offsets[-1]], offsets=offsets - offsets[0])
-
-
 def _shortened(rows: Ragged, max_length: int, head: int) -> Ragged:
     kept = np.minimum(rows.lengths, max_length)
     within = positions(np.zeros_like(kept), kept)
@@ -93,9 +85,15 @@ def windows(rows: Ragged, max_length: int, ends: Ends, stride: int | None) -> tu
     Pieces start `stride` ids apart (at most a piece's room, so that no id is left out; half of it where
     None); the last one is moved back to be full. Each has the opening and closing ids of the whole.
     """
-    parts = [(start, *_windows(block, max_length, ends, stride)) for start, block in _blocks(rows)]
-    cut = Ragged.join(part for _, part, _ in parts)
-    return cut, np.concatenate([start + sources for start, _, sources in parts])
+    sources = [np.zeros(0, dtype=np.int64)]
+
+    def parts() -> Iterator[Ragged]:
+        for start, block in rows.blocks():
+            part, rows_of = _windows(block, max_length, ends, stride)
+            sources.append(start + rows_of)
+            yield part
+
+    return Ragged.join(parts()), np.concatenate(sources)
 
 
 def _windows(rows: Ragged, max_length: int, ends: Ends, stride: int | None) -> tuple[Ragged, Int64]:

@@ -44,6 +44,10 @@ def pieces(examples: Examples, tokenizer: Any, max_length: int) -> Ragged:
 
     A last piece of a single id is left out: nothing would predict it.
     """
+    return Ragged.join(_pieces(block, tokenizer, max_length) for block in examples.blocks())
+
+
+def _pieces(examples: Examples, tokenizer: Any, max_length: int) -> Ragged:
     documents = encode(examples.texts["text"], tokenizer, special_tokens=False)
     num = len(documents.lengths)
     parts = [same_in_every_row(opening(tokenizer), num), documents]

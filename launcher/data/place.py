@@ -1,6 +1,7 @@
 """What `train_file` names: one file, many, a saved `datasets` folder, or a data set of the hub."""
 
 import re
+from itertools import takewhile
 from pathlib import Path
 from typing import Literal
 
@@ -70,6 +71,15 @@ def source_files(path: Path) -> list[Path]:
     if kind == "saved":
         return sorted(each for each in path.rglob("*") if each.is_file())
     return [path] if kind == "file" and path.is_file() else []
+
+
+def source_root(path: Path) -> Path:
+    """The folder below which the names of these files count: moved as a whole they are the same data."""
+    kind = kind_of(path)
+    if kind == "many" and not path.is_dir():
+        fixed = takewhile(lambda part: not is_pattern(part), path.parts)
+        return Path(*fixed)
+    return path if kind in ("many", "saved") else path.parent
 
 
 def known_endings() -> str:

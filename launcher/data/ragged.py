@@ -1,12 +1,16 @@
 """Rows of unequal length in two flat arrays: the values one after another, and where each row starts."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
+from launcher.data.number_file import NumberWriter, forget
+
+BLOCK_ROWS = 8192
+Int8 = npt.NDArray[np.int8]
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Float32 = npt.NDArray[np.float32]
@@ -47,11 +51,12 @@ class Ragged:
 
     @classmethod
     def join(cls, parts: Iterable["Ragged"]) -> "Ragged":
-        """The rows of all parts, in order."""
-        listed = list(parts)
-        values = [part.values for part in listed] or [np.zeros(0, dtype=np.int32)]
-        lengths = [part.lengths for part in listed] or [np.zeros(0, dtype=np.int64)]
-        return cls.of(np.concatenate(values), np.concatenate(lengths))
+        """The rows of all parts, in order; in a file where they are many."""
+        writer, lengths = NumberWriter(np.int32), [np.zeros(0, dtype=np.int64)]
+        for part in parts:
+            writer.add(part.values)
+            lengths.append(part.lengths)
+        return cls.of(writer.done(), np.concatenate(lengths))
 
     @property
     def lengths(self) -> Int64:
@@ -65,8 +70,21 @@ class Ragged:
 
     def take(self, rows: Int64) -> "Ragged":
         """Those rows only, in that order."""
-        lengths = self.lengths[rows]
-        return Ragged.of(self.values[positions(self.starts[rows], lengths)], lengths)
+        if len(rows) > BLOCK_ROWS:
+            starts = range(0, len(rows), BLOCK_ROWS)
+            return Ragged.join(self.take(rows[start : start + BLOCK_ROWS]) for start in starts)
+        starts_of, lengths = self.offsets[rows], self.offsets[rows + 1] - self.offsets[rows]
+        return Ragged.of(self.values[positions(starts_of, lengths)], lengths)
+
+    def blocks(self) -> Iterator[tuple[int, "Ragged"]]:
+        """(first row, rows) of at most `BLOCK_ROWS`: positions take more memory than the ids themselves.
+
+        What lies in a file leaves memory behind each block.
+        """
+        for start in range(0, len(self.offsets) - 1, BLOCK_ROWS):
+            offsets = self.offsets[start : start + BLOCK_ROWS + 1]
+            yield start, Ragged(values=self.values[offsets[0] : offsets[-1]], offsets=offsets - offsets[0])
+            forget(self.values)
 
 
 def same_in_every_row(ids: Sequence[int], num_rows: int) -> Ragged:

@@ -52,8 +52,8 @@ def read_file(path: Path, reading: Reading) -> Table:
             raise DataError(missing(path, reading.key, reading.source))
         return known.load(path, reading)
     assert known.read is not None, "a format reads text or loads a file"
-    decoded = read_text(path, reading)
-    return known.read(decoded.text, path, reading).said(*decoded.notices)
+    text = read_text(path, reading)
+    return known.read(text, path, reading).said(*text.notices)
 
 
 def _format(path: Path, name: str) -> Format:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from launcher.data.spool import mapped
 from launcher.data.table import Table
 
 _NBSP = "\u00a0"
@@ -41,6 +42,14 @@ class Repairer:
         if isinstance(value, dict):
             return {key: self(each) for key, each in value.items()}
         return value
+
+    def finds(self, value: Any) -> bool:
+        """Whether there is anything to be done."""
+        if isinstance(value, str):
+            return not value.isascii() and self.found.search(value) is not None
+        if isinstance(value, dict):
+            return any(map(self.finds, value.values()))
+        return isinstance(value, list) and any(map(self.finds, value))
 
     def _text(self, text: str) -> str:
         self.num_values += 1
@@ -85,8 +94,10 @@ def repair(table: Table) -> Table:
 
 
 def _applied(repairer: Repairer, table: Table) -> Table:
-    rows = [{column: repairer(value) for column, value in row.items()} for row in table.rows]
-    return replace(table, rows=rows) if repairer.changed else table
+    if not any(map(repairer.finds, table.rows)):
+        return table
+    rows = mapped(table.rows, lambda _, row: {column: repairer(value) for column, value in row.items()})
+    return replace(table, rows=rows)
 
 
 def count_controls(table: Table) -> int:

@@ -1,20 +1,26 @@
 """A file's usable rows: texts, turns or dialogues by layout, cleaned and filled, the empty ones left out."""
 
 import json
+from array import array
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
+
+import numpy as np
 
 from launcher.data.columns import make
 from launcher.data.dialogues import dialogues_of, speaker_of
 from launcher.data.examples import Dialogues, Examples, Turn
+from launcher.data.findings import Findings
 from launcher.data.markup import clean, count, said
 from launcher.data.options import DataOptions
+from launcher.data.picked import pick
 from launcher.data.ragged import Float32, Int64
 from launcher.data.recognise import Recognised
+from launcher.data.spool import SpoolWriter, mapped
 from launcher.data.table import Table
-from launcher.data.texts import Texts, complete_rows, documents, texts_of
+from launcher.data.texts import Empties, Texts, complete_rows, documents, texts_of
 from launcher.data.turns import turns_of
 
 
@@ -25,7 +31,7 @@ class Learned(Protocol):
     def names(self) -> tuple[str, ...]:
         """Names in the order of their ids; a regression's column."""
 
-    def ids(self, table: Table, column: str, rows: list[int]) -> Int64 | Float32:
+    def ids(self, table: Table, column: str, rows: Sequence[int]) -> Int64 | Float32:
         """The labels of those rows."""
 
 
@@ -35,12 +41,12 @@ class Rows:
 
     table: Table
     recognised: Recognised
-    kept: list[int]
+    kept: Sequence[int]
     texts: Texts
-    lines: list[int]
+    lines: Sequence[int]
     notices: tuple[str, ...]
-    turns: list[tuple[Turn, ...]] | None = None
-    tools: list[str] | None = None
+    turns: Sequence[tuple[Turn, ...]] | None = None
+    tools: Sequence[str] | None = None
     dialogues: Dialogues | None = None
     utterances: Int64 | None = None
 
@@ -51,17 +57,24 @@ class Rows:
         """From a table whose layout is known. Raises DataError for what cannot be used."""
         for column in recognised.columns.values():
             table = make(column, table)
-        if recognised.layout.of_kind("turns"):
+        layout = recognised.layout
+        if layout.of_kind("turns"):
             return _conversations(table, recognised, fill)
-        texts, told = _cleaned(table, texts_of(table, recognised), options)
-        texts = {role: [fill(text) for text in column] for role, column in texts.items()}
-        if table.is_prose and recognised.layout.blank_separates:
+        is_prose = table.is_prose and layout.blank_separates
+        empties = None if is_prose or layout.role("dialogue") else Empties(layout, options.empty_text)
+        texts, kept, told = _gathered(table, recognised, fill, options, empties)
+        if layout.role("dialogue"):
+            return _with_dialogues(table, recognised, texts, told, options)
+        if is_prose:
             texts, kept = documents(table, texts)
-            lines = [table.lines[row] for row in kept]
-            return cls(
-                table=table, recognised=recognised, kept=kept, texts=texts, lines=lines, notices=tuple(told)
-            )
-        return _complete(table, recognised, texts, told, options)
+        return cls(
+            table=table,
+            recognised=recognised,
+            kept=kept,
+            texts=texts,
+            lines=table.lines if isinstance(kept, range) else picked_lines(table.lines, kept),
+            notices=told,
+        )
 
     @property
     def label_column(self) -> str | None:
@@ -84,38 +97,72 @@ class Rows:
             tools=self.tools,
             dialogues=self.dialogues,
             utterances=self.utterances,
-            files=None if files is None else [files[row] for row in self.kept],
+            files=files if files is None else pick(files, np.asarray(self.kept, dtype=np.int64)),
         )
 
 
-def _complete(
+def _gathered(
+    table: Table,
+    recognised: Recognised,
+    fill: Callable[[str], str],
+    options: DataOptions,
+    empties: Empties | None,
+) -> tuple[Texts, Sequence[int], tuple[str, ...]]:
+    """Texts by role, the table's rows that they are of, and what to say. `empties`: None keeps all rows."""
+    findings, found, cleaned = Findings(table.path), Counter[str](), options.html == "clean"
+    roles = recognised.layout.texts(recognised.columns)
+    writers = {role: SpoolWriter[str]() for role in roles}
+    kept = array("q")
+    for block in table.blocks():
+        texts = texts_of(block, recognised, findings)
+        for role, column in texts.items():
+            found += count(column)
+            texts[role] = [fill(clean(text) if cleaned else text) for text in column]
+        gone = set(empties.of(block, texts)) if empties else set[int]()
+        stay = [row for row in range(len(block.rows)) if row not in gone or (empties and empties.are_kept)]
+        kept.extend(block.before - table.before + row for row in stay)
+        for role, column in texts.items():
+            chosen = column if len(stay) == len(column) else [column[row] for row in stay]
+            writers[role].extend(chosen, sum(map(len, chosen)))
+    findings.raise_any()
+    told = said(table.path.name, found, cleaned=cleaned) + (empties.said(table) if empties else ())
+    rows = range(len(kept)) if len(kept) == len(table.rows) else kept
+    return {role: writer.done() for role, writer in writers.items()}, rows, told
+
+
+def _with_dialogues(
     table: Table, recognised: Recognised, texts: Texts, told: tuple[str, ...], options: DataOptions
 ) -> Rows:
+    """Rows that belong together. Their texts are all in memory: a context may need any of them."""
     kept, empty = complete_rows(table, texts, recognised.layout, options.empty_text)
-    dialogues, stands, talked = None, None, tuple[str, ...]()
-    if recognised.layout.role("dialogue"):
-        texts = {**texts, "speaker": [speaker_of(name) for name in texts["speaker"]]}
-        dialogues, stands, talked = dialogues_of(table, recognised.columns, texts)
+    texts = {**texts, "speaker": [speaker_of(name) for name in texts["speaker"]]}
+    dialogues, stands, talked = dialogues_of(table, recognised.columns, texts)
+    index = np.asarray(kept, dtype=np.int64)
     return Rows(
         table=table,
         recognised=recognised,
         kept=kept,
-        texts={role: [column[row] for row in kept] for role, column in texts.items()},
-        lines=[table.lines[row] for row in kept],
+        texts={role: pick(column, index) for role, column in texts.items()},
+        lines=picked_lines(table.lines, kept),
         notices=(*told, *empty, *talked),
         dialogues=dialogues,
-        utterances=None if stands is None else stands[kept],
+        utterances=stands[index],
     )
+
+
+def picked_lines(lines: Sequence[int], rows: Sequence[int]) -> Sequence[int]:
+    """The lines of those rows."""
+    return pick(lines, np.asarray(rows, dtype=np.int64))
 
 
 def _conversations(table: Table, recognised: Recognised, fill: Callable[[str], str]) -> Rows:
     turns, told = turns_of(table, recognised, fill)
     column = recognised.columns.get("tools")
-    tools = [_json_text(row.get(column)) for row in table.rows] if column else None
+    tools = mapped(table.rows, lambda _, row: _json_text(row.get(column))) if column else None
     return Rows(
         table=table,
         recognised=recognised,
-        kept=list(range(len(turns))),
+        kept=range(len(turns)),
         texts={},
         lines=table.lines,
         notices=told,
@@ -129,14 +176,3 @@ def _json_text(value: object) -> str:
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False) if value else ""
-
-
-def _cleaned(table: Table, texts: Texts, options: DataOptions) -> tuple[Texts, tuple[str, ...]]:
-    found = Counter[str]()
-    for column in texts.values():
-        found += count(column)
-    cleaned = options.html == "clean"
-    told = said(table.path.name, found, cleaned=cleaned)
-    if cleaned and told:
-        texts = {role: [clean(text) for text in column] for role, column in texts.items()}
-    return texts, told

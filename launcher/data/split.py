@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from launcher.data.balance import balanced_weights, class_counts, imbalance
-from launcher.data.duplicates import check_leaks, contradicted, distinct, num_repeated
+from launcher.data.duplicates import Side, check_leaks, contradicted, distinct, num_repeated, prints_of
 from launcher.data.examples import Examples
 from launcher.data.fill import Filler
 from launcher.data.label_sets import learn_sets
@@ -63,11 +63,13 @@ def read_splits(
             f"{eval_path.name}: {len(eval_table.rows):,} rows",
             *held_out.notices,
         ]
-    examples, repeated = _repetitions(train.examples(labels), options)
-    evaluation = held_out.examples(labels) if held_out else None
-    if evaluation is None and options.eval_fraction is not None:
-        examples, evaluation = hold_out(examples, options.eval_fraction, seed)
-    leaks = check_leaks(examples, evaluation, options.max_leaked_fraction) if evaluation else ()
+    side, repeated = _repetitions(_side(train.examples(labels)), options)
+    other = _side(held_out.examples(labels)) if held_out else None
+    if other is None and options.eval_fraction is not None:
+        stay, go = held_out_rows(side.examples, options.eval_fraction, seed)
+        side, other = side.take(stay), side.take(go)
+    leaks = check_leaks(side, other, options.max_leaked_fraction) if other else ()
+    examples, evaluation = side.examples, other and other.examples
     names = labels.names if labels else ()
     return Splits(
         train=_draw(examples, options.max_train_rows, seed, _TRAIN_DRAW),
@@ -107,21 +109,25 @@ def _learn(rows: Rows, options: DataOptions) -> tuple[Learned | None, tuple[str,
     return labels, tuple(f"{rows.table.path.name}: {notice}" for notice in said)
 
 
-def _repetitions(examples: Examples, options: DataOptions) -> tuple[Examples, tuple[str, ...]]:
-    name = examples.path.name
+def _side(examples: Examples) -> Side:
+    return Side(examples=examples, prints=prints_of(examples))
+
+
+def _repetitions(side: Side, options: DataOptions) -> tuple[Side, tuple[str, ...]]:
     lines: list[str] = []
-    if rows := contradicted(examples):
-        where = examples.where(rows[0])
+    if len(rows := contradicted(side.prints)):
+        where = side.examples.where(int(rows[0]))
         lines.append(f"{len(rows):,} texts stand there twice with different labels (one at {where})")
-    if options.drop_duplicates:
-        examples, num_dropped = distinct(examples)
-        lines += [f"{num_dropped:,} repeated rows are left out"] if num_dropped else []
-    elif (number := num_repeated(examples)) > 0.01 * len(examples):
+    number, num_rows = num_repeated(side.prints), len(side.examples)
+    if options.drop_duplicates and number:
+        side = side.take(distinct(side.prints))
+        lines.append(f"{number:,} repeated rows are left out")
+    elif number > 0.01 * num_rows:
         lines.append(
-            f"{number:,} of {len(examples):,} rows repeat an earlier one; data.drop_duplicates=true leaves "
-            "them out"
+            f"{number:,} of {num_rows:,} rows repeat an earlier one; "
+            "data.drop_duplicates=true leaves them out"
         )
-    return examples, tuple(f"{name}: {line}" for line in lines)
+    return side, tuple(f"{side.examples.path.name}: {line}" for line in lines)
 
 
 def _weights(options: DataOptions, examples: Examples, names: tuple[str, ...]) -> tuple[float, ...] | None:
@@ -136,6 +142,12 @@ def _weights(options: DataOptions, examples: Examples, names: tuple[str, ...]) -
 
 def hold_out(examples: Examples, fraction: float, seed: int) -> tuple[Examples, Examples]:
     """(training, evaluation) rows by seed, each in the file's order. Both get at least one row."""
+    stay, go = held_out_rows(examples, fraction, seed)
+    return examples.take(stay), examples.take(go)
+
+
+def held_out_rows(examples: Examples, fraction: float, seed: int) -> tuple[Int64, Int64]:
+    """The row numbers of `hold_out`."""
     num_rows = len(examples)
     if num_rows < 2:
         raise DataError(
@@ -150,10 +162,10 @@ def hold_out(examples: Examples, fraction: float, seed: int) -> tuple[Examples, 
         return _hold_out_dialogues(examples, fraction, seed)
     order = np.random.default_rng([seed, _HELD_OUT]).permutation(num_rows)
     num_held_out = min(num_rows - 1, max(1, round(num_rows * fraction)))
-    return examples.take(np.sort(order[num_held_out:])), examples.take(np.sort(order[:num_held_out]))
+    return np.sort(order[num_held_out:]), np.sort(order[:num_held_out])
 
 
-def _hold_out_dialogues(examples: Examples, fraction: float, seed: int) -> tuple[Examples, Examples]:
+def _hold_out_dialogues(examples: Examples, fraction: float, seed: int) -> tuple[Int64, Int64]:
     """Whole dialogues, as many as hold the fraction of rows: a context must not cross the border."""
     assert examples.dialogues is not None and examples.utterances is not None
     numbers = np.searchsorted(examples.dialogues.offsets, examples.utterances, side="right") - 1
@@ -170,7 +182,7 @@ def _hold_out_dialogues(examples: Examples, fraction: float, seed: int) -> tuple
     sizes = np.bincount(numbers, minlength=int(numbers.max()) + 1)[order]
     wanted = np.searchsorted(np.cumsum(sizes), fraction * len(examples), side="left") + 1
     held = np.isin(numbers, order[: min(len(order) - 1, int(wanted))])
-    return examples.take(np.flatnonzero(~held)), examples.take(np.flatnonzero(held))
+    return np.flatnonzero(~held).astype(np.int64), np.flatnonzero(held).astype(np.int64)
 
 
 def _draw(examples: Examples, most: int | None, seed: int, stream: int) -> Examples:

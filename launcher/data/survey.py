@@ -1,5 +1,6 @@
 """Everything that can be told of data before it is trained on: rows, labels, lengths, examples, problems."""
 
+from array import array
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -186,12 +187,14 @@ def token_lengths(examples: Examples, tokenizer: Any, options: DataOptions, task
 
 def _without_tokenizer(examples: Examples) -> tuple[Unit, Int64]:
     """Words between white space; characters where most texts have hardly any white space (Chinese)."""
-    texts = _whole_texts(examples)
-    words = np.array([len(text.split()) for text in texts], dtype=np.int64)
-    characters = np.array([len(text) for text in texts], dtype=np.int64)
-    if characters.sum() > 15 * max(1, words.sum()):
-        return "characters", characters
-    return "words", words
+    words, characters = array("q"), array("q")
+    for block in examples.blocks():
+        for text in _whole_texts(block):
+            words.append(len(text.split()))
+            characters.append(len(text))
+    if sum(characters) > 15 * max(1, sum(words)):
+        return "characters", np.array(characters, dtype=np.int64)
+    return "words", np.array(words, dtype=np.int64)
 
 
 def _whole_texts(examples: Examples) -> list[str]:

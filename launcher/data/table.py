@@ -1,9 +1,14 @@
 """A file's rows under its column names, each with the line that it starts on."""
 
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from launcher.data.spool import SpoolWriter, blocks_of, mapped
+
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -12,16 +17,20 @@ class Table:
 
     `is_prose`: the rows are the lines of a text, so that a blank one has a meaning. `files`: the file of
     each row, where `path` is a folder or a pattern. `counts_records`: `lines` are record numbers.
+    `before`: records of the same data that stand in front of these, where they are a part of a table.
+
+    Many rows lie in a file, of which one block at a time is in memory: go through them in order.
     """
 
     columns: tuple[str, ...]
-    rows: list[dict[str, Any]]
-    lines: list[int]
+    rows: Sequence[Row]
+    lines: Sequence[int]
     path: Path
     notices: tuple[str, ...] = ()
     is_prose: bool = False
-    files: list[Path] | None = None
+    files: Sequence[Path] | None = None
     counts_records: bool = False
+    before: int = 0
 
     def file(self, row: int) -> Path:
         """The file that a row came from."""
@@ -37,6 +46,41 @@ class Table:
 
     def with_column(self, name: str, value: Callable[[int], Any]) -> "Table":
         """The same rows with one more column; `value` gets the row's number."""
-        rows = [{**row, name: value(number)} for number, row in enumerate(self.rows)]
+        rows = mapped(self.rows, lambda number, row: {**row, name: value(number)})
         columns = self.columns if name in self.columns else (*self.columns, name)
         return replace(self, columns=columns, rows=rows)
+
+    def record(self, row: int) -> int:
+        """A row's number in the data, from 1."""
+        return self.before + row + 1
+
+    def blocks(self) -> Iterator["Table"]:
+        """The rows in tables of about a thousand."""
+        start = 0
+        for rows in blocks_of(self.rows):
+            part = slice(start, start + len(rows))
+            files = None if self.files is None else self.files[part]
+            yield replace(self, rows=rows, lines=self.lines[part], files=files, before=self.before + start)
+            start += len(rows)
+
+
+class RowWriter:
+    """Takes a file's rows one after another."""
+
+    def __init__(self) -> None:
+        """None yet."""
+        self._rows, self._lines = SpoolWriter[Row](), array("q")
+
+    def __len__(self) -> int:
+        """Rows so far."""
+        return len(self._lines)
+
+    def add(self, row: Row, line: int, size: int) -> None:
+        """One more, of about `size` bytes."""
+        self._rows.add(row, size)
+        self._lines.append(line)
+
+    def done(self) -> tuple[Sequence[Row], Sequence[int]]:
+        """Rows and lines: lists where they are few."""
+        rows = self._rows.done()
+        return rows, self._lines.tolist() if isinstance(rows, list) else self._lines

@@ -1,27 +1,33 @@
 """A table's columns as texts by role: types checked, empty ones left out or refused, never guessed."""
 
 import re
-from collections.abc import Sequence
+from array import array
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from launcher.data.findings import Findings, excerpt
 from launcher.data.layout import Layout
 from launcher.data.recognise import Recognised
+from launcher.data.spool import SpoolWriter
 from launcher.data.table import Table
 from launcher.errors import DataError, Problem
 
 MOST_EMPTY = 0.01
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _KINDS = {bool: "true or false", int: "a number", float: "a number", list: "a list", dict: "an object"}
-Texts = dict[str, list[str]]
+Texts = dict[str, Sequence[str]]
 
 
-def texts_of(table: Table, recognised: Recognised) -> Texts:
-    """Texts by role; what is absent or null is an empty text. Raises DataError for anything but text."""
-    findings = Findings(table.path)
-    roles = [role.name for role in recognised.layout.of_kind("text")]
-    texts = {role: _column(table, recognised.columns.get(role), findings) for role in roles}
-    findings.raise_any()
+def texts_of(table: Table, recognised: Recognised, findings: Findings | None = None) -> dict[str, list[str]]:
+    """Texts by role; what is absent or null is an empty text. Raises DataError for anything but text.
+
+    `findings` gets what is wrong instead, where the table is a part of another.
+    """
+    found = Findings(table.path) if findings is None else findings
+    roles = recognised.layout.texts(recognised.columns)
+    texts = {role: _column(table, recognised.columns.get(role), found) for role in roles}
+    if findings is None:
+        found.raise_any()
     return texts
 
 
@@ -46,7 +52,8 @@ def _broken(texts: Sequence[str]) -> list[int]:
 def _half_a_letter(table: Table, row: int, column: str, text: str) -> Problem:
     return Problem(
         where=f"{table.where(row)}  {column}",
-        what=f"record {row + 1:,}, field '{column}' holds half of a character: {excerpt(ascii(text))}",
+        what=f"record {table.record(row):,}, field '{column}' holds half of a character: "
+        f"{excerpt(ascii(text))}",
         right=r"both halves, such as \ud83d\ude00, or the character itself",
         type="mend or remove that record",
     )
@@ -56,68 +63,97 @@ def _not_text(table: Table, row: int, column: str, value: Any) -> Problem:
     kind = _KINDS.get(type(value), type(value).__name__)
     return Problem(
         where=f"{table.where(row)}  {column}",
-        what=f"record {row + 1:,}, field '{column}' is {kind}: {excerpt(value)}",
+        what=f"record {table.record(row):,}, field '{column}' is {kind}: {excerpt(value)}",
         right="text in quotes, or null for none",
         type=f'"{column}": "..."',
     )
 
 
-def documents(table: Table, texts: Texts) -> tuple[Texts, list[int]]:
+def documents(table: Table, texts: Texts) -> tuple[Texts, Sequence[int]]:
     """Lines of prose as documents, and the row on which each begins.
 
     A document is what stands between blank lines, or each line where none is blank; a file ends one.
     """
     lines = texts["text"]
     if all(line.strip() for line in lines):
-        return texts, list(range(len(lines)))
-    parts: list[list[str]] = []
-    starts: list[int] = []
-    open_document = False
+        return texts, range(len(lines))
+    writer, starts, part = SpoolWriter[str](), array("q"), list[str]()
+
+    def end() -> None:
+        if part:
+            text = "\n".join(part)
+            writer.add(text, len(text))
+            part.clear()
+
     for row, line in enumerate(lines):
         if row and table.file(row) != table.file(row - 1):
-            open_document = False
+            end()
         if not line.strip():
-            open_document = False
-        elif open_document:
-            parts[-1].append(line)
-        else:
-            parts.append([line])
+            end()
+            continue
+        if not part:
             starts.append(row)
-            open_document = True
-    return {"text": ["\n".join(part) for part in parts]}, starts
+        part.append(line)
+    end()
+    return {"text": writer.done()}, starts
+
+
+class Empties:
+    """Rows without a text that they need, counted."""
+
+    def __init__(self, layout: Layout, policy: str) -> None:
+        """`policy`: drop, keep, error, or auto, which drops up to 1 % of the rows."""
+        self.layout, self.policy = layout, policy
+        self.number, self.lines, self.where = 0, list[int](), ""
+
+    def of(self, table: Table, texts: Mapping[str, Sequence[str]]) -> list[int]:
+        """The table's rows that lack a text. Words such as NA, None or null are texts."""
+        groups = self.layout.complete
+        found = {row for group in groups for row in _all_empty([texts[role] for role in group])}
+        rows = sorted(found)
+        if rows:
+            self.where = self.where or table.where(rows[0])
+            self.lines += [table.lines[row] for row in rows[: 6 - min(6, len(self.lines))]]
+            self.number += len(rows)
+        return rows
+
+    @property
+    def are_kept(self) -> bool:
+        """Whether such rows stay."""
+        return self.policy == "keep"
+
+    def said(self, table: Table) -> tuple[str, ...]:
+        """What to say of them; `table`: all rows. Raises DataError where they are too many."""
+        if not self.number:
+            return ()
+        lines = ", ".join(f"{line:,}" for line in self.lines[:5]) + (" ..." if self.number > 5 else "")
+        num_rows, name = len(table.rows), table.path.name
+        said = f"{self.number:,} of {num_rows:,} rows have no text (line {lines})"
+        if self.are_kept:
+            return (f"{name}: {said}; they are kept (data.empty_text: keep)",)
+        most = {"auto": MOST_EMPTY, "drop": 1.0, "error": 0.0}[self.policy]
+        if self.number > most * num_rows or self.number == num_rows:
+            raise DataError(self._too_many(said, most))
+        return (f"{name}: {said}; they are left out",)
+
+    def _too_many(self, said: str, most: float) -> Problem:
+        return Problem(
+            where=self.where,
+            what=said,
+            right=f"a text in every row; up to {most:.0%} may be empty and are left out",
+            type="data.empty_text=drop, another column (data.columns), or a file without those rows",
+        )
 
 
 def complete_rows(
-    table: Table, texts: Texts, layout: Layout, policy: str = "auto"
+    table: Table, texts: Mapping[str, Sequence[str]], layout: Layout, policy: str = "auto"
 ) -> tuple[list[int], tuple[str, ...]]:
-    """The rows that hold every text that they need, and a notice about the others.
-
-    Words such as NA, None or null are texts. `policy`: drop, keep, error, or auto, which drops up to 1 %
-    of the rows. Raises DataError for more of them, or for any (error).
-    """
-    every = list(range(len(table.rows)))
-    empty = sorted({row for group in layout.complete for row in _all_empty([texts[role] for role in group])})
-    if not empty:
-        return every, ()
-    lines = ", ".join(f"{table.lines[row]:,}" for row in empty[:5]) + (" ..." if len(empty) > 5 else "")
-    said = f"{len(empty):,} of {len(table.rows):,} rows have no text (line {lines})"
-    if policy == "keep":
-        return every, (f"{table.path.name}: {said}; they are kept (data.empty_text: keep)",)
-    most = {"auto": MOST_EMPTY, "drop": 1.0, "error": 0.0}[policy]
-    if len(empty) > most * len(table.rows) or len(empty) == len(every):
-        raise DataError(_too_many_empty(table, empty, said, most))
-    gone = set(empty)
-    return [row for row in every if row not in gone], (f"{table.path.name}: {said}; they are left out",)
+    """The rows that hold every text that they need, and a notice about the others; see `Empties`."""
+    empties = Empties(layout, policy)
+    gone = set(empties.of(table, texts))
+    said = empties.said(table)
+    return [row for row in range(len(table.rows)) if empties.are_kept or row not in gone], said
 
 
-def _too_many_empty(table: Table, empty: list[int], said: str, most: float) -> Problem:
-    return Problem(
-        where=table.where(empty[0]),
-        what=said,
-        right=f"a text in every row; up to {most:.0%} may be empty and are left out",
-        type="data.empty_text=drop, another column (data.columns), or a file without those rows",
-    )
-
-
-def _all_empty(columns: Sequence[list[str]]) -> list[int]:
+def _all_empty(columns: Sequence[Sequence[str]]) -> list[int]:
     return [row for row, values in enumerate(zip(*columns, strict=True)) if not any(map(str.strip, values))]

@@ -2,12 +2,13 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from launcher.data.examples import Speaks, Turn
 from launcher.data.findings import Findings, excerpt
 from launcher.data.recognise import Recognised
+from launcher.data.spool import SpoolWriter, viewed
 from launcher.data.table import Table
 from launcher.errors import Problem
 from launcher.registry import nearest
@@ -31,18 +32,32 @@ class Malformed(ValueError):
 
 def turns_of(
     table: Table, recognised: Recognised, fill: Callable[[str], str]
-) -> tuple[list[tuple[Turn, ...]], tuple[str, ...]]:
+) -> tuple[Sequence[tuple[Turn, ...]], tuple[str, ...]]:
     """The conversation of every row. Raises DataError naming record, message and field."""
-    findings = Findings(table.path)
+    findings, kinds = Findings(table.path), Counter[str]()
     column, answer = recognised.columns["turns"], recognised.columns.get("answer")
-    rows: list[tuple[Turn, ...]] = []
+    writer = SpoolWriter[tuple[Any, ...]]()
     for number, row in enumerate(table.rows):
         messages = row.get(column)
         if answer is not None and isinstance(messages, list):
             messages = [*messages, row.get(answer)]
-        rows.append(_conversation(table, number, column, messages, fill, findings))
+        turns = _conversation(table, number, column, messages, fill, findings)
+        kinds.update(_odd_order(turns))
+        writer.add(tuple(map(_plain, turns)), sum(len(turn.text) + len(turn.reasoning) for turn in turns))
     findings.raise_any()
-    return rows, _odd_orders(table, rows)
+    said = tuple(f"{table.path.name}: {count:,} conversations {kind}" for kind, count in kinds.items())
+    return viewed(writer.done(), _turns), said
+
+
+def _plain(turn: Turn) -> tuple[Any, ...]:
+    return turn.role, turn.text, turn.trained, turn.calls, turn.reasoning
+
+
+def _turns(plain: tuple[Any, ...]) -> tuple[Turn, ...]:
+    return tuple(
+        Turn(role=role, text=text, trained=trained, calls=calls, reasoning=reasoning)
+        for role, text, trained, calls, reasoning in plain
+    )
 
 
 def _conversation(
@@ -149,22 +164,17 @@ def _tool_calls(value: Any) -> tuple[dict[str, object], ...]:
     return tuple(each.get("function", each) for each in value if isinstance(each.get("function", each), dict))
 
 
-def _odd_orders(table: Table, rows: list[tuple[Turn, ...]]) -> tuple[str, ...]:
-    """What training cannot use: conversations that end unanswered or have no answer at all."""
-    kinds = Counter[str]()
-    for turns in rows:
-        answered = any(turn.role == "assistant" for turn in turns)
-        if not answered:
-            kinds["have no assistant's turn"] += 1
-        elif turns[-1].role != "assistant":
-            kinds["end with a turn that nobody answers"] += 1
-    return tuple(f"{table.path.name}: {count:,} conversations {kind}" for kind, count in kinds.items())
+def _odd_order(turns: tuple[Turn, ...]) -> list[str]:
+    """What training cannot use: a conversation that ends unanswered or has no answer at all."""
+    if not any(turn.role == "assistant" for turn in turns):
+        return ["have no assistant's turn"]
+    return ["end with a turn that nobody answers"] if turns[-1].role != "assistant" else []
 
 
 def _problem(table: Table, row: int, column: str, field: str, what: str, right: str) -> Problem:
     return Problem(
         where=f"{table.where(row)}  {column}{field}",
-        what=f"record {row + 1:,}, message {column}{field} {what}",
+        what=f"record {table.record(row):,}, message {column}{field} {what}",
         right=right,
         type="mend or remove that record, or data.columns.turns=COLUMN",
     )

@@ -90,6 +90,7 @@ def tokens_of(examples: Examples, tokenizer: Any, options: DataOptions, facts: d
         template=facts.get("template") or options.template,
         length=Length(value=facts["max_length"], reason="as trained"),
         scores=_scores(tokenizer, options, facts),
+        token_types=bool(facts.get("token_types")),
     )
 
 

@@ -4,8 +4,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
+from launcher.data.batches_torch import collate
 from launcher.data.templates import prompt_ids
 from launcher.data.tokens import TokenStore
 from launcher.errors import ExportError, Problem, RecipeError
@@ -79,9 +81,9 @@ class Predictor:
         return {"text": text, **self._found(torch.stack(logits).mean(0).float())}
 
     def _logits(self, store: TokenStore, index: int) -> torch.Tensor:
-        ids = store.input_ids[store.offsets[index] : store.offsets[index + 1]]
-        row = torch.from_numpy(ids.astype("int64")).unsqueeze(0).to(self.device)
-        found: torch.Tensor = self.model(input_ids=row, attention_mask=torch.ones_like(row)).logits[0]
+        batch = collate(store, np.array([index]), self.tokenizer.pad_token_id)
+        row = {name: tensor.to(self.device) for name, tensor in batch.items() if name != "labels"}
+        found: torch.Tensor = self.model(**row).logits[0]
         return found
 
     def _found(self, logits: torch.Tensor) -> dict[str, Any]:

@@ -11,16 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from launcher.errors import DoesNotFit, HardwareError, Problem
-from launcher.hardware.free_space import free_bytes
+from launcher.errors import HardwareError, Problem
 from launcher.models import modelscope
+from launcher.models.arrived import digest_of, require_room
 from launcher.models.options import ModelOptions
 from launcher.models.source import HUB, find_model, hub_answers, is_hub_id, is_offline, unreachable
 from launcher.units import format_bytes
 
 _WEIGHTS = (".safetensors", ".bin")
 _KEPT = (".json", ".txt", ".model", ".jinja", ".tiktoken", *_WEIGHTS)
-_CHUNK_BYTES = 2**22
 _TRIES = 5
 
 
@@ -94,7 +93,7 @@ def _fetch(options: ModelOptions, say: Callable[[str], object]) -> Downloaded:
         raise unreachable(options, find_model(options), str(error)) from error
     files = needed_files(_listed(info), options.gguf_file)
     missing = sum(each.num_bytes for each in files if not _blob(name, each).is_file())
-    _require_room(cache_folder(name), missing)
+    require_room(cache_folder(name), missing, cache="the hub's cache", variable="HF_HOME")
     say(f"{name} at {info.sha}: {len(files)} files, {format_bytes(missing)} to fetch from {endpoint}")
 
     def fetch() -> str:
@@ -161,19 +160,6 @@ def _blob(name: str, file: HubFile) -> Path:
     return cache_folder(name) / "blobs" / (file.sha256 or file.git_sha1 or file.name)
 
 
-def _require_room(folder: Path, num_bytes: int) -> None:
-    free = free_bytes(folder)
-    if num_bytes > free:
-        raise DoesNotFit(
-            Problem(
-                where=str(folder),
-                what=f"the model needs {format_bytes(num_bytes)} more, {format_bytes(free)} are free",
-                right=f"{format_bytes(num_bytes)} free where the hub's cache is",
-                type="export HF_HOME=FOLDER_ON_A_LARGER_DISK, then the same command",
-            )
-        )
-
-
 def _is_whole(path: Path, file: HubFile) -> bool:
     if not path.is_file() or path.stat().st_size != file.num_bytes:
         return False
@@ -183,11 +169,8 @@ def _is_whole(path: Path, file: HubFile) -> bool:
 
 def _hash(path: Path, file: HubFile) -> str:
     """SHA-256 of the bytes, or git's name of a blob: SHA-1 of its header and the bytes."""
-    digest = hashlib.sha256() if file.sha256 else hashlib.sha1(f"blob {file.num_bytes}\0".encode())
-    with path.open("rb") as held:
-        while chunk := held.read(_CHUNK_BYTES):
-            digest.update(chunk)
-    return digest.hexdigest()
+    begun = hashlib.sha256() if file.sha256 else hashlib.sha1(f"blob {file.num_bytes}\0".encode())
+    return digest_of(path, begun)
 
 
 def _require_whole(name: str, folder: Path, files: Iterable[HubFile]) -> None:

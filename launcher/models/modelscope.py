@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from launcher.errors import DoesNotFit, HardwareError, Problem
-from launcher.hardware.free_space import free_bytes
+from launcher.errors import HardwareError, Problem
+from launcher.models.arrived import digest_of, require_room
 from launcher.units import format_bytes
 
 _ENDPOINT, _REVISION = "https://www.modelscope.cn", "master"
@@ -62,8 +62,7 @@ def fetch(model_id: str, *, say: Callable[[str], object], environ: Mapping[str, 
     base = f"{endpoint(environ)}/api/v1/models/{urllib.parse.quote(model_id)}/repo"
     files = [each for each in _listed(base, model_id) if not _is_here(folder, each)]
     missing = sum(int(each["Size"]) for each in files)
-    if missing > free_bytes(folder):
-        raise _no_room(folder, missing)
+    require_room(folder, missing, cache="ModelScope's cache", variable="MODELSCOPE_CACHE")
     say(f"{model_id} of ModelScope: {len(files)} files, {format_bytes(missing)} to fetch")
     folder.mkdir(parents=True, exist_ok=True)
     for each in sorted(
@@ -105,7 +104,7 @@ def _fetch_file(base: str, file: Mapping[str, Any], folder: Path, say: Callable[
             reason = str(error) or type(error).__name__
             say(f"download of {file['Path']} stopped ({reason}); try {attempt} of {_TRIES}")
             continue
-        if _digest(part) == file.get("Sha256", "").lower() or not file.get("Sha256"):
+        if digest_of(part, hashlib.sha256()) == file.get("Sha256", "").lower() or not file.get("Sha256"):
             part.replace(folder / file["Path"])
             return
         reason = "it arrived with another hash than is stated"
@@ -131,26 +130,6 @@ def _write(answer: Any, part: Path, mode: str) -> None:
     with part.open(mode) as file:
         while chunk := answer.read(_CHUNK_BYTES):
             file.write(chunk)
-
-
-def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK_BYTES):
-            digest.update(chunk)
-    return digest.hexdigest()
-
-
-def _no_room(folder: Path, num_bytes: int) -> DoesNotFit:
-    free = format_bytes(free_bytes(folder))
-    return DoesNotFit(
-        Problem(
-            where=str(folder),
-            what=f"the model needs {format_bytes(num_bytes)} more, {free} are free",
-            right=f"{format_bytes(num_bytes)} free where ModelScope's cache is",
-            type="export MODELSCOPE_CACHE=FOLDER_ON_A_LARGER_DISK, then the same command",
-        )
-    )
 
 
 def _not_there(model_id: str, error: Exception) -> HardwareError:

@@ -72,14 +72,19 @@ class TrainModule(nn.Module):
         attention_mask: Tensor,
         labels: Tensor,
         position_ids: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """`input_ids`, `attention_mask` [rows, length]; `labels` [rows], [rows, classes] or [rows, length].
 
         `position_ids` [rows, length] are those of packed rows; absent, each row is one sample.
+        `token_type_ids` [rows, length] tell the two texts of a pair apart, for models that learn them.
         """
         with self.precision.autocast():
             if self.task == "classification":
-                return self._classify(input_ids, attention_mask, labels)
+                types = {} if token_type_ids is None else {"token_type_ids": token_type_ids}
+                return self._classify(
+                    {"input_ids": input_ids, "attention_mask": attention_mask} | types, labels
+                )
             if position_ids is None:
                 inputs: dict[str, Tensor | None] = {"input_ids": input_ids, "attention_mask": attention_mask}
             else:
@@ -90,8 +95,8 @@ class TrainModule(nn.Module):
         """The attention implementation in use."""
         return str(getattr(self.base().config, "_attn_implementation", None) or "eager")
 
-    def _classify(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        logits = self.model(input_ids=input_ids, attention_mask=attention_mask).logits
+    def _classify(self, inputs: dict[str, Tensor], labels: Tensor) -> tuple[Tensor, Tensor]:
+        logits = self.model(**inputs).logits
         loss = summed_label_loss(logits, labels, self._weights(logits.device))
         return loss, logits.new_empty(0) if self.training else logits
 

@@ -20,7 +20,7 @@ from launcher.data.cache_entry import Content, without_rows
 from launcher.data.cache_files import content_of
 from launcher.data.cache_key import KeyParts, code_part, settings_part, tokenizer_part
 from launcher.data.cache_place import cache_root
-from launcher.data.place import source_files
+from launcher.data.place import source_files, source_root
 from launcher.data.progress import reporting_to
 from launcher.data.split import Splits, read_splits
 from launcher.data.tokens import TokenStore, tokenise
@@ -56,17 +56,21 @@ def prepare_data(
     Raises LauncherError, the same on every rank.
     """
     options = recipe.data
-    tokenizer = load_tokenizer(recipe.model)
-    limit = _room_for_rows(recipe)
+    tokenizer, config = load_tokenizer(recipe.model), load_config(recipe.model)
+    limit = _room_for_rows(recipe, config)
+    token_types = _learns_token_types(config)
     if isinstance(options.max_length, int):
         check_length(options.max_length, limit)
     verify = verify or options.verify_cache
 
     def make() -> Content:
-        return _make(recipe, tokenizer, limit)
+        return _make(recipe, tokenizer, limit, token_types=token_types)
 
     cache = Cache(root or cache_root())
-    parts = _parts(recipe, tokenizer, limit, cache, verify=verify)
+    settings = settings_part(
+        options, task=recipe.task, seed=recipe.training.seed, limit=limit, token_types=token_types
+    )
+    parts = _parts(recipe, tokenizer, settings, cache, verify=verify)
     if parts is None:
         content, said = make(), "tokens are not kept: a hub data set without a pinned revision may change"
     else:
@@ -88,10 +92,15 @@ def prepare_data(
     )
 
 
-def _room_for_rows(recipe: Recipe) -> int | None:
+def _room_for_rows(recipe: Recipe, config: Any) -> int | None:
     """Tokens of a row that the position table has room for, beside an adapter's virtual ones."""
-    limit = length_limit(load_config(recipe.model))
+    limit = length_limit(config)
     return None if limit is None else limit - getattr(recipe.adapter, "num_virtual_tokens", 0)
+
+
+def _learns_token_types(config: Any) -> bool:
+    """Whether the model tells the two texts of a pair apart by token types, as BERT does; RoBERTa has one."""
+    return (getattr(config, "type_vocab_size", None) or 0) > 1
 
 
 def _budget(recipe: Recipe) -> tuple[str, ...]:
@@ -115,12 +124,17 @@ def _threads() -> Iterator[None]:
             del os.environ[name]
 
 
-def _make(recipe: Recipe, tokenizer: Any, limit: int | None) -> Content:
+def _make(recipe: Recipe, tokenizer: Any, limit: int | None, *, token_types: bool) -> Content:
     options = recipe.data
     eval_path = Path(options.eval_file) if options.eval_file else None
     splits = read_splits(options, Path(options.train_file), eval_path, recipe.task, recipe.training.seed)
     num_rows = len(splits.train) + (len(splits.evaluation) if splits.evaluation else 0)
-    arguments: dict[str, Any] = {"options": options, "task": recipe.task, "template": options.template}
+    arguments: dict[str, Any] = {
+        "options": options,
+        "task": recipe.task,
+        "template": options.template,
+        "token_types": token_types,
+    }
     if _asks_the_model(recipe):
         arguments["scores"] = _attention(recipe, tokenizer)
     with _threads(), _bar(num_rows):
@@ -141,21 +155,19 @@ def _bar(num_rows: int) -> Iterator[None]:
         yield
 
 
-def _parts(
-    recipe: Recipe, tokenizer: Any, limit: int | None, cache: Cache, *, verify: bool
-) -> KeyParts | None:
+def _parts(recipe: Recipe, tokenizer: Any, settings: str, cache: Cache, *, verify: bool) -> KeyParts | None:
     """What the tokens depend on; None where the data's content cannot be told without loading it."""
     options = recipe.data
-    files = []
-    for name in (options.train_file, options.eval_file):
-        found = source_files(Path(name)) if name else []
-        if name and not found:
+    contents = []
+    for path in (Path(name) for name in (options.train_file, options.eval_file) if name):
+        found = source_files(path)
+        if not found:
             return None
-        files += found
+        contents.append(content_of(found, cache.notes, verify=verify, root=source_root(path)))
     return KeyParts(
-        data=content_of(files, cache.notes, verify=verify),
+        data="+".join(contents),
         tokenizer=tokenizer_part(tokenizer),
-        settings=settings_part(options, task=recipe.task, seed=recipe.training.seed, limit=limit),
+        settings=settings,
         model=_model_part(recipe, cache, verify=verify),
         code=code_part(),
         place=os.path.abspath(options.train_file),  # noqa: PTH100  a pattern is no path to resolve

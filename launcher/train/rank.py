@@ -292,6 +292,7 @@ def _write_export(job: Job, weights: dict[str, Any], shapes: dict[str, tuple[int
             "layout": job.layout,
             "problem_type": PROBLEM_TYPES[LAYOUTS.get(job.layout).labels],
             "max_length": job.store.max_length,
+            "token_types": job.store.token_types is not None,
             "data": job.recipe.data.model_dump(mode="json"),
             "precision": job.plan.precision,
             "template": _template(job),

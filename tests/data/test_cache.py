@@ -20,6 +20,7 @@ from launcher.data.cache_lock import is_held, locked
 from launcher.data.cache_place import cache_root
 from launcher.data.examples import Examples
 from launcher.data.options import DataOptions
+from launcher.data.place import source_files, source_root
 from launcher.data.split import Splits
 from launcher.data.tokens import tokenise
 from launcher.errors import DataError, Problem
@@ -117,6 +118,7 @@ def test_b041_every_option_that_decides_about_tokens_changes_the_key() -> None:
     keys.append(settings_part(options, task="causal_lm", seed=1, limit=512))
     keys.append(settings_part(options, task="classification", seed=2, limit=512))
     keys.append(settings_part(options, task="classification", seed=1, limit=256))
+    keys.append(settings_part(options, task="classification", seed=1, limit=512, token_types=True))
     assert len({base, *keys}) == len(keys) + 1
     same = DataOptions(train_file="other/a.csv", dataloader_num_workers=3, micro_batch_tokens=9)
     assert settings_part(same, task="classification", seed=1, limit=512) == base
@@ -171,6 +173,49 @@ def test_any_difference_reads_the_file_again(change: str, tmp_path: Path) -> Non
         other.replace(file)
     if change != "mtime":
         os.utime(file, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    assert content_of([file], tmp_path / "notes", verify=False) != before
+
+
+def folder_of(root: Path, files: dict[str, str]) -> Path:
+    """A folder with those files."""
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        old(root / name, text)
+    return root
+
+
+def key_of(path: Path, notes: Path) -> str:
+    return content_of(source_files(path), notes, verify=False, root=source_root(path))
+
+
+def test_b041_folders_are_told_apart_by_what_is_in_them_and_moved_ones_are_the_same(tmp_path: Path) -> None:
+    files = {"pos/one.txt": "good", "neg/one.txt": "bad"}
+    notes, first = tmp_path / "notes", folder_of(tmp_path / "a" / "set", files)
+    before = key_of(first, notes)
+    assert key_of(folder_of(tmp_path / "b" / "set", files), notes) == before
+    others = [{"pos/one.txt": "good", "neg/one.txt": "BAD"}, {"pos/one.txt": "bad", "neg/one.txt": "good"}]
+    others += [{"pos/one.txt": "good", "new/one.txt": "bad"}, files | {"neg/two.txt": "bad"}]
+    keys = [key_of(folder_of(tmp_path / str(number), each), notes) for number, each in enumerate(others)]
+    assert len({before, *keys}) == 1 + len(keys)
+    moved = first.rename(tmp_path / "moved")
+    assert key_of(moved, notes) == key_of(moved / "*" / "*.txt", notes) == before
+
+
+def test_b041_a_folders_own_name_counts_where_it_is_the_label() -> None:
+    def key(file: str, **columns: str) -> str:
+        options = DataOptions(train_file=file, columns=columns)
+        return settings_part(options, task="classification", seed=1, limit=512)
+
+    assert key("pos/a.txt") == key("neg/a.txt")
+    assert key("pos/a.txt", label="@folder") != key("neg/a.txt", label="@folder")
+    assert key("pos/*.txt", label="@folder") != key("neg/*.txt", label="@folder")
+
+
+def test_a_changed_file_whose_times_were_set_back_is_read_again(tmp_path: Path) -> None:
+    file = old(tmp_path / "a.csv", "one")
+    stamp, before = file.stat(), content_of([file], tmp_path / "notes", verify=False)
+    file.write_text("two")
+    os.utime(file, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
     assert content_of([file], tmp_path / "notes", verify=False) != before
 
 

@@ -28,7 +28,7 @@ def test_files_of_a_folder_are_one_table_in_the_order_of_their_names(write, tmp_
     table = read_rows(tmp_path)
     assert [row["text"] for row in table.rows] == ["1", "2", "3"]
     assert table.where(2) == f"{tmp_path}/sub/c.csv:2"
-    assert "3 files: a.csv, b.csv, c.csv" in table.notices[0]
+    assert "3 files: a.csv, b.csv, sub/c.csv" in table.notices[0]
 
 
 def test_pattern_takes_what_it_finds_and_an_empty_one_is_refused(write, tmp_path):

@@ -100,7 +100,7 @@ def test_kept_tails_are_those_of_the_tokenizers_own_truncation(word_tokenizer, m
 def test_many_rows_are_cut_block_by_block_to_the_same(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = made(*range(1, 30))
     whole = fit(rows, 9, policy, ENDS)
-    monkeypatch.setattr("launcher.data.overflow._ROWS_AT_ONCE", 4)
+    monkeypatch.setattr("launcher.data.ragged.BLOCK_ROWS", 4)
     parts = fit(rows, 9, policy, ENDS)
     assert rows_of(parts.rows) == rows_of(whole.rows)
     assert (parts.sources is None) == (whole.sources is None)

@@ -39,4 +39,6 @@ def test_long_pairs_lose_the_end_of_the_longer_text_first(minilm_tokenizer, max_
 
 
 def test_what_stands_around_a_pair(minilm_tokenizer):
-    assert around_pairs(minilm_tokenizer) == ([101], [102], [102])
+    found = around_pairs(minilm_tokenizer)
+    assert (found.in_front, found.between, found.behind) == ([101], [102], [102])
+    assert found.kinds == ([0], [0], [0], [1], [1])

@@ -21,7 +21,7 @@ def refused(path, match: str) -> DataError:
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
 def test_utf8_is_read_with_and_without_a_byte_order_mark(write, mark):
     decoded = read_text(write("a.csv", mark + ENGLISH.encode()))
-    assert (decoded.text, decoded.notices) == (ENGLISH, ())
+    assert (decoded.whole(), decoded.notices) == (ENGLISH, ())
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_utf8_is_read_with_and_without_a_byte_order_mark(write, mark):
 )
 def test_b030_bytes_that_prove_another_encoding_are_read_as_it_and_said(write, text, encoding, shown):
     decoded = read_text(write("a.csv", text.encode(encoding)))
-    assert decoded.text == text
+    assert decoded.whole() == text
     assert decoded.notices == (
         f"a.csv: not UTF-8; read as {encoding} (line 2: {shown}); data.encoding=NAME reads it as another",
     )
@@ -59,7 +59,7 @@ def test_byte_order_mark_is_a_promise(write):
 
 def test_encoding_that_the_recipe_names_is_taken(write):
     text = "Привет\n"
-    assert read_text(write("a.csv", text.encode("cp1251")), Reading(encoding="cp1251")).text == text
+    assert read_text(write("a.csv", text.encode("cp1251")), Reading(encoding="cp1251")).whole() == text
     with pytest.raises(DataError, match="does not fit data.encoding: ascii"):
         read_text(write("b.csv", text.encode()), Reading(encoding="ascii"))
     with pytest.raises(BadValue, match="unknown encoding 'utf-9'"):
@@ -95,6 +95,11 @@ def test_utf16_is_named_and_the_line_to_type_recodes_it(write):
     path = write("a.csv", ENGLISH.encode("utf-16"))
     assert "iconv -f utf-16 -t utf-8" in str(refused(path, "utf-16-le"))
     refused(write("b.csv", ENGLISH.encode("utf-16-le")), "zero bytes")
+
+
+def test_a_zero_byte_in_a_text_is_told_with_its_line(write):
+    message = str(refused(write("a.csv", ENGLISH.encode() * 9 + b"a\0b,1\n"), "byte .* is zero"))
+    assert "a.csv:28  " in message and "tr -d '\\000'" in message
 
 
 @pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf", b" \n\n"])

@@ -36,6 +36,12 @@ def test_null_and_absent_inputs_are_empty_texts():
     }
 
 
+def test_a_second_text_that_no_column_holds_is_no_empty_text():
+    table = table_of([{"text": "a", "score": 1.5}])
+    found = recognise(table, DataOptions(train_file="x", layout="regression"), "classification")
+    assert texts_of(table, found) == {"text": ["a"]}
+
+
 def test_anything_but_text_is_told_with_record_line_and_field():
     rows = [
         {"instruction": "a", "input": "", "output": "b"},
@@ -83,13 +89,15 @@ def test_instruction_may_stand_in_the_input_but_an_answer_must_be_there():
 def test_prose_with_blank_lines_is_divided_there():
     lines = ["", "one", "two", " ", "", "three", ""]
     table = table_of([{"text": line} for line in lines], is_prose=True)
-    assert documents(table, {"text": lines}) == ({"text": ["one\ntwo", "three"]}, [1, 5])
+    texts, starts = documents(table, {"text": lines})
+    assert (texts, list(starts)) == ({"text": ["one\ntwo", "three"]}, [1, 5])
 
 
 def test_prose_without_blank_lines_is_one_document_a_line():
     lines = ["one", "two"]
     table = table_of([{"text": line} for line in lines], is_prose=True)
-    assert documents(table, {"text": lines}) == ({"text": lines}, [0, 1])
+    texts, starts = documents(table, {"text": lines})
+    assert (texts, list(starts)) == ({"text": lines}, [0, 1])
 
 
 def test_half_of_a_character_is_refused_before_the_tokenizer_meets_it():

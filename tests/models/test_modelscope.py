@@ -14,8 +14,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from launcher.errors import DoesNotFit, HardwareError
+from launcher.models import arrived, modelscope
 from launcher.models import download as downloading
-from launcher.models import modelscope
 from launcher.models.options import ModelOptions
 from launcher.models.source import find_model, hub_answers
 
@@ -138,7 +138,7 @@ def test_a_download_that_never_ends_is_told_and_the_folder_does_not_count_as_who
 
 def test_an_unknown_id_and_a_full_disk_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(Site()) as url:
-        monkeypatch.setattr(modelscope, "free_bytes", lambda place: 10)
+        monkeypatch.setattr(arrived, "free_bytes", lambda place: 10)
         with pytest.raises(DoesNotFit, match="10 B are free"):
             modelscope.fetch(ID, say=lambda line: None, environ=environ(url, tmp_path))
     with pytest.raises(HardwareError, match="does not give 'Toy/model-0.5B'"):

@@ -1,129 +1,71 @@
 """csv and tsv: one row a record, the first of which names the columns."""
 
 import csv
-import io
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
+from launcher.data.csv_records import Malformed, Record, fields_of_any_size, quotes_of_tabs, records
 from launcher.data.findings import Findings, excerpt
 from launcher.data.format import FORMATS, Format
 from launcher.data.reading import DEFAULT, Reading
-from launcher.data.table import Table
+from launcher.data.table import RowWriter, Table
+from launcher.data.text import Text
 from launcher.errors import DataError, Problem
 
 _DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
 _LONGEST_NAME = 100
-Record = tuple[int, list[str]]
 
 
-def read_csv(text: str, path: Path, reading: Reading = DEFAULT) -> Table:
+def read_csv(text: Text, path: Path, reading: Reading = DEFAULT) -> Table:
     """Comma-separated rows; another delimiter is taken when only it splits the header line."""
     return _read(text, path, ",", reading.column_names)
 
 
-def read_tsv(text: str, path: Path, reading: Reading = DEFAULT) -> Table:
+def read_tsv(text: Text, path: Path, reading: Reading = DEFAULT) -> Table:
     """Tab-separated rows. Quotes are text where they do not quote."""
     return _read(text, path, "\t", reading.column_names)
 
 
-def _read(text: str, path: Path, expected: str, names: tuple[str, ...] | None) -> Table:
-    delimiter = _delimiter(text, expected)
-    notices = []
+def _read(text: Text, path: Path, expected: str, names: tuple[str, ...] | None) -> Table:
+    delimiter = _delimiter(text.first_line(), expected)
+    notices = list[str]()
     if delimiter != expected:
         notices.append(
             f"{path.name}: fields are separated by {_DELIMITERS[delimiter]}s, not {_DELIMITERS[expected]}s"
         )
-    try:
-        records = _records(text, delimiter, csv.QUOTE_MINIMAL)
-    except _Malformed as error:
-        if delimiter != "\t":
+    with fields_of_any_size():
+        quoting, said = quotes_of_tabs(text, path) if delimiter == "\t" else (csv.QUOTE_MINIMAL, ())
+        try:
+            table, repeated = _table(records(text, delimiter, quoting), path, names)
+        except Malformed as error:
             raise DataError(_badly_quoted(path, error)) from None
-        records = _records(text, delimiter, csv.QUOTE_NONE)
-        notices.append(f"{path.name}: quotes are taken as text (line {error.line}: {error})")
-    if delimiter == "\t" and (lines := _whole_lines(text, len(records[0][1]), len(records))):
-        notices.append(
-            f"{path.name}: quotes are taken as text: each of the {len(lines):,} lines is whole without them"
-        )
-        records = lines
-    columns = names or _columns(records[0], path)
-    rows, repeated = _without_headers(records if names else records[1:], columns)
-    rows = _checked(rows, columns, path, "data.column_names" if names else "the first line")
     if repeated:
         line = f"line {repeated[0]:,}" + (" ..." if len(repeated) > 1 else "")
-        notices.append(f"{path.name}: {len(repeated):,} rows repeat the column names ({line}); left out")
-    return Table(
-        columns=columns,
-        rows=[dict(zip(columns, fields, strict=True)) for _, fields in rows],
-        lines=[line for line, _ in rows],
-        path=path,
-        notices=tuple(notices),
-    )
+        said += (f"{path.name}: {len(repeated):,} rows repeat the column names ({line}); left out",)
+    return table.said(*notices, *said)
 
 
-def _whole_lines(text: str, num_fields: int, num_records: int) -> list[Record]:
-    """The lines as records, where each has all fields and quotes would join some of them; else none.
+def _table(found: Iterator[Record], path: Path, names: tuple[str, ...] | None) -> tuple[Table, list[int]]:
+    """The rows, and the lines on which the column names stand again: files were joined."""
+    columns = names or _columns(next(found), path)
+    told = "data.column_names" if names else "the first line"
+    writer, findings, repeated = RowWriter(), Findings(path), list[int]()
+    for line, fields in found:
+        if len(fields) != len(columns):
+            findings.add(_ragged(path, line, fields, columns, told))
+        elif fields[0].strip() == columns[0] and tuple(map(str.strip, fields)) == columns:
+            repeated.append(line)
+        else:
+            writer.add(dict(zip(columns, fields, strict=True)), line, sum(map(len, fields)))
+    findings.raise_any()
+    rows, lines = writer.done()
+    return Table(columns=columns, rows=rows, lines=lines, path=path), repeated
 
-    Texts that begin with a quotation mark look like quoted fields until the next such text.
-    """
-    lines = _records(text, "\t", csv.QUOTE_NONE)
-    whole = len(lines) > num_records and all(len(fields) == num_fields for _, fields in lines)
-    return lines if whole else []
 
-
-def _without_headers(records: list[Record], columns: tuple[str, ...]) -> tuple[list[Record], list[int]]:
-    """Rows without those that are the column names again, and the lines of these: files were joined."""
-    kept = [record for record in records if tuple(map(str.strip, record[1])) != columns]
-    lines = {line for line, _ in kept}
-    return kept, [line for line, _ in records if line not in lines]
-
-
-def _delimiter(text: str, expected: str) -> str:
-    header = text.lstrip("\r\n").split("\n", 1)[0]
+def _delimiter(header: str, expected: str) -> str:
     counts = {delimiter: header.count(delimiter) for delimiter in _DELIMITERS}
     most = max(counts, key=lambda delimiter: counts[delimiter])
     return expected if counts[expected] or not counts[most] else most
-
-
-class _Malformed(Exception):
-    """The csv module's refusal, with the line on which the record began."""
-
-    def __init__(self, message: str, line: int) -> None:
-        super().__init__(message)
-        self.line = line
-
-
-def _records(text: str, delimiter: str, quoting: int) -> list[Record]:
-    """Records with the line each starts on; blank lines are none."""
-    # newline="": line ends inside quotes stay as they are, and only \n, \r, \r\n end a line.
-    reader = csv.reader(
-        io.StringIO(text, newline=""),
-        delimiter=delimiter,
-        quoting=quoting,  # type: ignore[arg-type]
-        strict=True,
-    )
-    records: list[Record] = []
-    with _fields_of_any_size():
-        while True:
-            line = reader.line_num + 1
-            try:
-                fields = next(reader)
-            except StopIteration:
-                return records
-            except csv.Error as error:
-                raise _Malformed(str(error), line) from None
-            if fields:
-                records.append((line, fields))
-
-
-@contextmanager
-def _fields_of_any_size() -> Iterator[None]:
-    before = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-    try:
-        yield
-    finally:
-        csv.field_size_limit(before)
 
 
 def _columns(header: Record, path: Path) -> tuple[str, ...]:
@@ -168,23 +110,16 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _checked(records: list[Record], columns: tuple[str, ...], path: Path, told: str) -> list[Record]:
-    findings = Findings(path)
-    for line, fields in records:
-        if len(fields) != len(columns):
-            findings.add(
-                Problem(
-                    where=f"{path}:{line}",
-                    what=f"{len(fields)} fields: {excerpt(','.join(fields))}",
-                    right=f"{len(columns)}, as in {told}: {', '.join(columns)}",
-                    type="quotes around a field that holds the delimiter",
-                )
-            )
-    findings.raise_any()
-    return records
+def _ragged(path: Path, line: int, fields: list[str], columns: tuple[str, ...], told: str) -> Problem:
+    return Problem(
+        where=f"{path}:{line}",
+        what=f"{len(fields)} fields: {excerpt(','.join(fields))}",
+        right=f"{len(columns)}, as in {told}: {', '.join(columns)}",
+        type="quotes around a field that holds the delimiter",
+    )
 
 
-def _badly_quoted(path: Path, error: _Malformed) -> Problem:
+def _badly_quoted(path: Path, error: Malformed) -> Problem:
     return Problem(
         where=f"{path}:{error.line}",
         what=f"the quotes of the record that begins here do not match: {error}",

@@ -4,19 +4,25 @@ from pathlib import Path
 
 from launcher.data.format import FORMATS, Format
 from launcher.data.reading import DEFAULT, Reading
-from launcher.data.table import Table
+from launcher.data.table import RowWriter, Table
+from launcher.data.text import Text
 
 
-def read_txt(text: str, path: Path, reading: Reading = DEFAULT) -> Table:
+def read_txt(text: Text, path: Path, reading: Reading = DEFAULT) -> Table:
     r"""One row a line; only \n, \r\n and \r end a line."""
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n")
-    tabs = {line.count("\t") for line in lines if line.strip()}
+    writer, tabs = RowWriter(), set[int]()
+    for number, ended in enumerate(text.lines(None), start=1):
+        line = ended.removesuffix("\n")
+        writer.add({"text": line}, number, len(line))
+        if len(tabs) < 2 and not line.isspace() and line:
+            tabs.add(line.count("\t"))
+    rows, lines = writer.done()
     said = f"{path.name}: every line holds {max(tabs, default=0)} tabs; data.format=tsv reads them as columns"
     return Table(
         notices=(said,) if len(tabs) == 1 and tabs != {0} else (),
         columns=("text",),
-        rows=[{"text": line} for line in lines],
-        lines=list(range(1, len(lines) + 1)),
+        rows=rows,
+        lines=lines,
         path=path,
         is_prose=True,
     )

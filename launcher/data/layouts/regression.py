@@ -14,7 +14,12 @@ LAYOUTS.register(
         task="classification",
         roles=(
             Role(name="text", aliases=(*TEXTS, "text1", "text_a", "sentence1", "premise")),
-            Role(name="pair", aliases=tuple(name for name in SECOND if name != "sentence"), required=False),
+            Role(
+                name="pair",
+                aliases=tuple(name for name in SECOND if name != "sentence"),
+                required=False,
+                may_be_missing=True,
+            ),
             Role(name="label", aliases=_NUMBERS, kind="label"),
         ),
         complete=(("text",),),

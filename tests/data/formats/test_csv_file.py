@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from launcher.data.formats.csv_file import read_csv, read_tsv
+from launcher.data.text import Held
 from launcher.errors import DataError
 
 PATH = Path("train.csv")
@@ -13,19 +14,19 @@ PATH = Path("train.csv")
 
 def refused(text: str, match: str, read=read_csv) -> DataError:
     with pytest.raises(DataError, match=match) as error:
-        read(text, PATH)
+        read(Held(text), PATH)
     return error.value
 
 
 def test_quoted_delimiters_quotes_and_line_ends_stay_in_the_text():
-    table = read_csv('text,label\n"a, ""b""\nc\r\nd",1\nplain,0\n', PATH)
+    table = read_csv(Held('text,label\n"a, ""b""\nc\r\nd",1\nplain,0\n'), PATH)
     assert [row["text"] for row in table.rows] == ['a, "b"\nc\r\nd', "plain"]
     assert table.lines == [2, 5]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_both_line_ends_are_read(end):
-    table = read_csv(end.join(["text,label", "a,1", "", "b,0", ""]), PATH)
+    table = read_csv(Held(end.join(["text,label", "a,1", "", "b,0", ""])), PATH)
     assert [(row["text"], line) for row, line in zip(table.rows, table.lines, strict=True)] == [
         ("a", 2),
         ("b", 4),
@@ -34,29 +35,29 @@ def test_both_line_ends_are_read(end):
 
 def test_letters_that_only_look_like_line_ends_do_not_end_a_row():
     text = "one\x85two\u2028three\x0bfour"
-    assert read_csv(f"text,label\n{text},1\n", PATH).rows == [{"text": text, "label": "1"}]
+    assert read_csv(Held(f"text,label\n{text},1\n"), PATH).rows == [{"text": text, "label": "1"}]
 
 
 def test_b033_words_for_nothing_stay_words():
     words = ["NA", "None", "null", "NaN", "nan", "", "#N/A"]
-    table = read_csv("text,label\n" + "".join(f"{word},1\n" for word in words), PATH)
+    table = read_csv(Held("text,label\n" + "".join(f"{word},1\n" for word in words)), PATH)
     assert [row["text"] for row in table.rows] == words
 
 
 def test_other_delimiter_is_taken_where_only_it_splits_the_header_and_said():
-    table = read_csv("text;label\na, b;1\n", PATH)
+    table = read_csv(Held("text;label\na, b;1\n"), PATH)
     assert table.rows == [{"text": "a, b", "label": "1"}]
     assert "semicolons" in table.notices[0]
 
 
 def test_expected_delimiter_wins_where_it_occurs():
-    assert read_csv("text;x,label\na,1\n", PATH).columns == ("text;x", "label")
+    assert read_csv(Held("text;x,label\na,1\n"), PATH).columns == ("text;x", "label")
 
 
 def test_field_longer_than_the_csv_modules_limit_is_read_and_the_limit_left_alone():
     before = csv.field_size_limit()
     long = "word " * 60_000
-    assert read_csv(f"text,label\n{long},1\n", PATH).rows[0]["text"] == long
+    assert read_csv(Held(f"text,label\n{long},1\n"), PATH).rows[0]["text"] == long
     assert csv.field_size_limit() == before
 
 
@@ -80,7 +81,7 @@ def test_first_line_that_is_a_row_is_refused(header):
 def test_a_data_frames_own_names_are_names(header):
     num_columns = header.count(",") + 1
     row = ",".join("a" * num_columns)
-    assert read_csv(f"{header}\n{row}\n", PATH).columns == tuple(header.split(","))
+    assert read_csv(Held(f"{header}\n{row}\n"), PATH).columns == tuple(header.split(","))
 
 
 def test_column_named_twice_is_refused():
@@ -96,12 +97,12 @@ def test_quotes_that_do_not_match_are_told_with_the_line_where_the_record_begins
 
 
 def test_quotes_in_a_tsv_that_do_not_quote_are_text_and_said():
-    table = read_tsv('text\tlabel\n"a "b" c\t1\nd\t0\n"e\t1\n', PATH)
+    table = read_tsv(Held('text\tlabel\n"a "b" c\t1\nd\t0\n"e\t1\n'), PATH)
     assert [row["text"] for row in table.rows] == ['"a "b" c', "d", '"e']
     assert "quotes are taken as text" in table.notices[0]
 
 
 def test_quotes_in_a_tsv_that_quote_are_not_text():
-    table = read_tsv('text\tlabel\n"a\tb"\t1\n', PATH)
+    table = read_tsv(Held('text\tlabel\n"a\tb"\t1\n'), PATH)
     assert table.rows == [{"text": "a\tb", "label": "1"}]
     assert table.notices == ()

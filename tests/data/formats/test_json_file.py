@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from launcher.data.formats.json_file import read_json
+from launcher.data.text import Held
 from launcher.errors import DataError
 
 PATH = Path("train.json")
@@ -16,17 +17,28 @@ ROWS = [
 ]
 
 
-def refused(text: str, match: str) -> DataError:
+class InBits(Held):
+    """Text that comes in pieces of three characters."""
+
+    def pieces(self):
+        yield from (self.text[start : start + 3] for start in range(0, len(self.text), 3))
+
+
+KINDS = pytest.mark.parametrize("kind", [Held, InBits])
+
+
+def refused(text: str, match: str, kind=Held) -> DataError:
     with pytest.raises(DataError, match=match) as error:
-        read_json(text, PATH)
+        read_json(kind(text), PATH)
     return error.value
 
 
+@KINDS
 @pytest.mark.parametrize("escaped", [True, False])
 @pytest.mark.parametrize("indent", [None, 2])
-def test_array_is_read_with_the_line_of_each_record(escaped, indent):
+def test_array_is_read_with_the_line_of_each_record(escaped, indent, kind):
     text = json.dumps(ROWS, ensure_ascii=escaped, indent=indent)
-    table = read_json(text, PATH)
+    table = read_json(kind(text), PATH)
     assert table.rows == ROWS
     assert table.columns == ("text", "label", "extra")
     assert table.lines == ([2, 6, 10] if indent else [1, 1, 1])
@@ -35,7 +47,7 @@ def test_array_is_read_with_the_line_of_each_record(escaped, indent):
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\n\n", "\n \t\n"])
 def test_lines_are_read_and_blank_ones_skipped(end):
     text = end.join(json.dumps(row, ensure_ascii=False) for row in ROWS) + end
-    table = read_json(text, PATH)
+    table = read_json(Held(text), PATH)
     assert table.rows == ROWS
     step = end.count("\n")
     assert table.lines == [1, 1 + step, 1 + 2 * step]
@@ -43,8 +55,8 @@ def test_lines_are_read_and_blank_ones_skipped(end):
 
 @pytest.mark.parametrize("start", ["", "\n\n", "  "])
 def test_first_character_decides_not_the_suffix(start):
-    assert read_json(start + '[{"text": "a"}]', Path("a.jsonl")).rows == [{"text": "a"}]
-    assert read_json(start + '{"text": "a"}\n{"text": "b"}', Path("a.json")).rows[1] == {"text": "b"}
+    assert read_json(Held(start + '[{"text": "a"}]'), Path("a.jsonl")).rows == [{"text": "a"}]
+    assert read_json(Held(start + '{"text": "a"}\n{"text": "b"}'), Path("a.json")).rows[1] == {"text": "b"}
 
 
 @pytest.mark.parametrize(
@@ -72,8 +84,9 @@ def test_first_character_decides_not_the_suffix(start):
         ('{"a": "tab\there"}', "train.json:1", "Invalid control character"),
     ],
 )
-def test_broken_file_names_record_line_and_what_stands_there(text, where, what):
-    problem = refused(text, "train.json").problems[0]
+@KINDS
+def test_broken_file_names_record_line_and_what_stands_there(text, where, what, kind):
+    problem = refused(text, "train.json", kind).problems[0]
     assert problem.where == where
     assert problem.what.startswith(what) or what in problem.what
 
@@ -97,4 +110,4 @@ def test_rows_under_a_key_are_refused_with_the_command_that_takes_them_out(inden
 
 
 def test_one_row_of_several_fields_is_a_row():
-    assert len(read_json('{"text": "a", "turns": [{"from": "b"}]}', PATH).rows) == 1
+    assert len(read_json(Held('{"text": "a", "turns": [{"from": "b"}]}'), PATH).rows) == 1

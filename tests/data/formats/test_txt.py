@@ -5,15 +5,16 @@ from pathlib import Path
 import pytest
 
 from launcher.data.formats.txt import read_txt
+from launcher.data.text import Held
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_every_line_is_a_row_blank_ones_too(end):
-    table = read_txt(end.join(["one", "", "two  ", ""]), Path("a.txt"))
+    table = read_txt(Held(end.join(["one", "", "two  ", ""])), Path("a.txt"))
     assert [row["text"] for row in table.rows] == ["one", "", "two  "]
     assert table.lines == [1, 2, 3]
     assert table.is_prose
 
 
 def test_only_line_ends_end_a_line():
-    assert len(read_txt("a\x85b\u2028c\x0cd", Path("a.txt")).rows) == 1
+    assert len(read_txt(Held("a\x85b\u2028c\x0cd"), Path("a.txt")).rows) == 1
