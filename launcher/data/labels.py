@@ -140,6 +140,7 @@ def learn_labels(
     if names is not None:
         return _named(names, distinct)
     _refuse_floats(table, column, distinct)
+    _refuse_twins(table, column, distinct)
     _refuse_too_many(table, column, distinct, len(rows))
     if all(_WHOLE.fullmatch(word) for word in distinct):
         return _numbered(table, column, distinct)
@@ -187,6 +188,32 @@ def _refuse_floats(table: Table, column: str, distinct: dict[str, Seen]) -> None
             f"or classes in '{column}': 1 instead of 1.0",
         )
     )
+
+
+def _refuse_twins(table: Table, column: str, distinct: dict[str, Seen]) -> None:
+    """One class that rows write in two ways: 1 and 1.0, or true."""
+    twins = {word: _plainest(word) for word in distinct if _plainest(word) != word}
+    found = next(((word, plain) for word, plain in twins.items() if plain in distinct), None)
+    if found is None:
+        return
+    (word, plain), (row, count) = found, distinct[found[0]]
+    raise DataError(
+        Problem(
+            where=f"{table.where(row)}  {column}",
+            what=f"the label is written {word} in {count:,} rows and {plain} in {distinct[plain][1]:,}: two "
+            "classes, or one?",
+            right="every class written in one way",
+            type=f"{plain} instead of {word} in the file, or name all classes: data.labels=[...]",
+        )
+    )
+
+
+def _plainest(word: str) -> str:
+    """A whole number without its point, and true or false as a number."""
+    if word in ("true", "false"):
+        return str(int(word == "true"))
+    is_whole = _FLOAT.fullmatch(word) and not _WHOLE.fullmatch(word) and "n" not in word.lower()
+    return str(int(float(word))) if is_whole and float(word).is_integer() else word
 
 
 def _refuse_too_many(table: Table, column: str, distinct: dict[str, Seen], num_rows: int) -> None:

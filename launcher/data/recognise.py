@@ -12,6 +12,10 @@ from launcher.errors import DataError, Problem
 from launcher.registry import nearest
 
 
+class NoLayout(DataError):
+    """The columns are those of no layout of the task: they may be another task's."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Recognised:
     """A layout and the column of each of its roles. `passed_over`: layouts that it is more than."""
@@ -35,7 +39,7 @@ def recognise(table: Table, options: DataOptions, task: str) -> Recognised:
     found = {layout.name: _resolve(layout, table, options.columns) for layout in candidates}
     fitting = [layout for layout in candidates if _fits(layout, found[layout.name])]
     if not fitting:
-        raise DataError(_none_fits(table, candidates, found))
+        raise NoLayout(_none_fits(table, candidates, found))
     fullest = [layout for layout in fitting if not any(layout.needed < other.needed for other in fitting)]
     if len(fullest) > 1:
         raise DataError(_many_fit(table, fullest))
@@ -67,7 +71,7 @@ def _candidates(options: DataOptions, task: str) -> list[Layout]:
     of_task = [layout for layout in layouts if layout.task == task]
     if not of_task:
         names = ", ".join(layout.name for layout in LAYOUTS if layout.task == task)
-        raise DataError(
+        raise NoLayout(
             Problem(
                 where="data.layout",
                 what=f"layout '{options.layout}' is for task {layouts[0].task}, the recipe's task is {task}",
@@ -78,7 +82,7 @@ def _candidates(options: DataOptions, task: str) -> list[Layout]:
     known = {role.name for layout in of_task for role in layout.roles}
     for role in options.columns:
         if role not in known:
-            raise DataError(_unknown_role(role, known))
+            raise NoLayout(_unknown_role(role, known))
     return [layout for layout in of_task if all(layout.role(role) for role in options.columns)] or of_task
 
 

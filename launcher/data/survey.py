@@ -16,6 +16,7 @@ from launcher.data.preview import label_counts, plain, rendered
 from launcher.data.ragged import Int64
 from launcher.data.read import read_rows
 from launcher.data.reading import Reading
+from launcher.data.recognise import NoLayout
 from launcher.data.split import Splits, read_splits
 from launcher.data.table import Table
 from launcher.data.tokens import tokenise
@@ -103,8 +104,10 @@ def survey(
     """
     try:
         task, splits = _read(options, task, seed)
-    except LauncherError as error:
-        return Survey(task=task or "", problems=error.problems, table=_table(options))
+    except _Told as told:
+        return Survey(
+            task=told.task, problems=told.error.problems, table=_table(options), notices=told.notices
+        )
     found = Survey(task=task, splits=splits, notices=splits.notices)
     try:
         return _measured(found, splits, options, tokenizer, limit, num_examples)
@@ -120,16 +123,34 @@ def _table(options: DataOptions) -> Table | None:
         return None
 
 
+class _Told(Exception):
+    """What is wrong, seen as data for a task; "" where the columns are no task's."""
+
+    def __init__(self, task: str, error: LauncherError, notices: tuple[str, ...] = ()) -> None:
+        super().__init__(task)
+        self.task, self.error, self.notices = task, error, notices
+
+
 def _read(options: DataOptions, task: str | None, seed: int) -> tuple[str, Splits]:
+    """The first task whose layouts know the columns, and the rows. Mistakes in these rows are told as its."""
     eval_path = Path(options.eval_file) if options.eval_file else None
-    errors: list[LauncherError] = []
+    problems = dict[Problem, None]()
     for each in TASKS if task is None else (task,):
         try:
             return each, read_splits(options, Path(options.train_file), eval_path, each, seed)
+        except NoLayout as error:
+            problems.update(dict.fromkeys(error.problems))
         except LauncherError as error:
-            errors.append(error)
-    problems = list(dict.fromkeys(problem for error in errors for problem in error.problems))
-    raise type(errors[0])(problems)
+            raise _Told(each, error, _other_ways(options, task, each)) from None
+    raise _Told(task or "", NoLayout(list(problems)))
+
+
+def _other_ways(options: DataOptions, task: str | None, seen_as: str) -> tuple[str, ...]:
+    """How rows with a label can be meant otherwise, where nobody has said how."""
+    if task is not None or seen_as != "classification" or options.layout != "auto":
+        return ()
+    others = "layout=multi_label (sets of classes), layout=regression (numbers)"
+    return (f"looked at as a text and its class; otherwise type {others} or --task causal_lm (texts alone)",)
 
 
 def _measured(

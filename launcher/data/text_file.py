@@ -35,7 +35,7 @@ _HELP = {
     "a parquet file": "the same file under a name that ends in .parquet",
 }
 _SAMPLE = 100_000
-_HEAD, _FEW_ZEROS = 4096, 0.01
+_HEAD, _FEW_ZEROS, _FEW_CONTROLS = 4096, 0.01, 0.05
 
 
 def read_text(path: Path, reading: Reading = DEFAULT) -> Text:
@@ -160,10 +160,18 @@ def _refuse_binary(data: bytes, path: Path) -> None:
     zeros = data[:_HEAD].count(b"\0")
     if encoding is None and 0 < zeros <= _FEW_ZEROS * len(data[:_HEAD]):
         raise DataError(_zero_byte(data, path))
+    if encoding is None and not zeros and _is_binary(data[:_HEAD]):
+        what = "the file is binary: many of its bytes stand for nothing in a text"
+        raise DataError(_problem(path, what, "a text file in UTF-8", f"file {path}   (tells what it is)"))
     if encoding or zeros:
         kind = f"encoded as {encoding}" if encoding else "binary, or utf-16 (it holds zero bytes)"
         typed = f"data.encoding=utf-16, or iconv -f utf-16 -t utf-8 {path} > {_recoded(path)}"
         raise DataError(_problem(path, f"the file is {kind}", "text in UTF-8", typed))
+
+
+def _is_binary(head: bytes) -> bool:
+    controls = sum(byte < 32 and byte not in b"\t\n\v\f\r\x1b" for byte in head)
+    return controls > _FEW_CONTROLS * len(head)
 
 
 def _zero_byte(data: bytes, path: Path) -> Problem:

@@ -139,3 +139,20 @@ def test_evaluation_number_that_training_never_had_is_refused():
     assert found.ids(table_of(["2", "01"]), "label", range(2)).tolist() == [1, 0]
     with pytest.raises(DataError, match="label '3' is not a class"):
         found.ids(table_of([3]), "label", range(1))
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        ([1, 0, 1.0, 1, "no"], "written 1.0 in 1 rows and 1 in 2"),
+        (["0", "1", True], "written true in 1 rows and 1 in 1"),
+        (["no", "2", "2.0"], "written 2.0 in 1 rows and 2 in 1"),
+    ],
+)
+def test_one_class_written_in_two_ways_is_refused_with_its_line(labels, said):
+    error = refused(said, labels)
+    assert error.problems[0].where.startswith("train.csv:") and "data.labels" in error.problems[0].type
+
+
+def test_classes_that_only_look_alike_are_as_they_are():
+    assert learnt(["v1.0", "v1", "true", "maybe"])[0] == ("maybe", "true", "v1", "v1.0")

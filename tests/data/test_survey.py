@@ -113,3 +113,23 @@ def test_rows_that_lose_their_answer_are_a_problem_and_what_was_found_stays(plai
     found = look(write("a.json", rows), tokenizer=plain_tokenizer, max_length=20)
     assert "have an answer that does not fit max_length 20" in found.problems[0].what
     assert found.splits is not None and found.as_json()["rows"] == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("text,label\na b,1\nc d,\ne,0\n", "the label is missing"),
+        ("text,label\na b,1\nc d,1\n", "1 different label"),
+        ("text,labels\na b,0.5\nc d,1.25\n", "is a fraction"),
+    ],
+)
+def test_rows_with_labels_that_are_wrong_are_not_taken_for_texts(write, text, what):
+    found = survey(DataOptions(train_file=str(write("a.csv", text))), None, 0)
+    assert found.task == "classification" and what in found.problems[0].what
+    assert any("--task causal_lm" in line and "layout=regression" in line for line in found.notices)
+
+
+def test_conversations_that_are_wrong_are_told_alone(write):
+    path = write("a.jsonl", '{"messages": [{"role": "usr", "content": "a"}]}\n')
+    (problem,) = survey(DataOptions(train_file=str(path)), None, 0).problems
+    assert "is spoken by usr" in problem.what

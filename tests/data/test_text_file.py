@@ -97,6 +97,10 @@ def test_utf16_is_named_and_the_line_to_type_recodes_it(write):
     refused(write("b.csv", ENGLISH.encode("utf-16-le")), "zero bytes")
 
 
+def test_bytes_that_no_text_holds_are_told_as_binary(write):
+    refused(write("a.csv", bytes(range(1, 256)) * 9), "the file is binary")
+
+
 def test_a_zero_byte_in_a_text_is_told_with_its_line(write):
     message = str(refused(write("a.csv", ENGLISH.encode() * 9 + b"a\0b,1\n"), "byte .* is zero"))
     assert "a.csv:28  " in message and "tr -d '\\000'" in message
