@@ -70,8 +70,17 @@ def _look(event: str, args: tuple[Any, ...]) -> None:
     if event in _FORBIDDEN:
         raise Broken(f"it called {event}{args[:1]}")
     is_open = event == "open" and len(args) > 2 and isinstance(args[0], str | bytes) and _writes(args)
-    if (is_open or event in _WRITING) and not _is_inside(args[0]):
+    if (is_open or event in _WRITING) and not _is_inside(args[0] if is_open else _whole(args)):
         raise Broken(f"{event} outside the folder: {args[0]!r}")
+
+
+def _whole(args: tuple[Any, ...]) -> object:
+    """The path; of an open file, and of a name in an open folder (the last argument), too."""
+    path, folder = args[0], args[-1]
+    if isinstance(path, int):
+        return Path(f"/proc/self/fd/{path}").readlink()
+    is_in_folder = isinstance(path, str) and not path.startswith("/") and isinstance(folder, int)
+    return Path(f"/proc/self/fd/{folder}").readlink() / path if is_in_folder and folder > 2 else path
 
 
 def _writes(args: tuple[Any, ...]) -> bool:
@@ -80,8 +89,6 @@ def _writes(args: tuple[Any, ...]) -> bool:
 
 
 def _is_inside(path: object) -> bool:
-    if isinstance(path, int):  # an open file
-        path = Path(f"/proc/self/fd/{path}").readlink()
     name = os.fsdecode(path) if isinstance(path, str | bytes | os.PathLike) else ""
     if name.endswith(".pyc") or "__pycache__" in name or name == os.devnull:  # Python's own, at first imports
         return True

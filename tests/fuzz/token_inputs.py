@@ -32,13 +32,14 @@ def token_options() -> st.SearchStrategy[dict[str, Any]]:
         "retention": st.sampled_from(("nearest", "tfidf")),
         "speakers": st.booleans(),
     }
-    return st.fixed_dictionaries(
+    overlong = st.sampled_from(("auto", "keep_head", "keep_tail", "keep_head_tail", "windows", "drop"))
+    cut = st.one_of(
+        st.fixed_dictionaries({"overflow": overlong}),
+        st.fixed_dictionaries({"overflow": st.just("windows"), "window_stride": st.integers(1, 40)}),
+    )
+    rest = st.fixed_dictionaries(
         {"max_length": lengths},
         optional={
-            "overflow": st.sampled_from(
-                ("auto", "keep_head", "keep_tail", "keep_head_tail", "windows", "drop")
-            ),
-            "window_stride": st.integers(1, 40),
             "context": st.fixed_dictionaries({}, optional=context),
             "packing": st.booleans(),
             "template": st.sampled_from(("auto", "chat", "chatml", "alpaca", "plain", "none")),
@@ -48,6 +49,7 @@ def token_options() -> st.SearchStrategy[dict[str, Any]]:
             "pad_to_multiple_of": st.integers(1, 9),
         },
     )
+    return st.builds(lambda one, other: one | other, cut, rest)
 
 
 @cache
