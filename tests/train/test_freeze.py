@@ -11,9 +11,10 @@ from launcher.errors import TrainError
 from launcher.optim.build_torch import parameter_groups
 from launcher.optim.rates import layerwise
 from launcher.train.audit import findings, marks
-from tests.launching import distance, losses, metrics, start, starter, trained, weights
+from tests.launching import distance, losses, metrics, weights
 from tests.train.conftest import WriteRecipe, classifier_text
 from tests.train.test_resume import same_run
+from tests.warm_runs import forked, trained_forked
 
 SCHEDULE = "freeze.schedule={0: [classifier, pooler], 1: block 1, 2: all}"  # 5 steps an epoch
 PHASES = {5: ("classifier", "pooler"), 10: ("classifier", "pooler", "layer.1."), 15: ("",)}
@@ -22,8 +23,8 @@ BASE = ["weight_decay=0.01", "save_total_limit=9", "layerwise_lr_decay=0.9"]
 
 def run(recipe: Path, backend: str, name: str, *more: str, every: int = 5) -> tuple[Path, str]:
     given = [SCHEDULE, *BASE, f"save_steps={every}", *more]
-    command = [*starter(backend), "--recipe", str(recipe), "--name", name, *given]
-    return recipe.parent / "runs" / name, trained(command).stderr
+    said = trained_forked(backend, "--recipe", str(recipe), "--name", name, *given)
+    return recipe.parent / "runs" / name, said
 
 
 def held(checkpoint: Path) -> dict[str, Any]:
@@ -120,8 +121,7 @@ def test_the_best_model_of_an_early_phase_has_the_base_where_nothing_was_open(
 
 def test_frozen_for_good_stays_as_it_was(classifier: WriteRecipe, material: Path) -> None:
     recipe = classifier(max_steps=5)
-    command = [*starter("single_gpu"), "--recipe", str(recipe), "freeze.modules=[embeddings, block 0]"]
-    trained(command)
+    trained_forked("single_gpu", "--recipe", str(recipe), "freeze.modules=[embeddings, block 0]")
     first, last = weights(material / "bert"), weights(recipe.parent / "runs" / "job" / "final")
     moved = {name for name in first if not torch.equal(first[name], last[name])}
     assert moved == {name for name in first if "embeddings" not in name and "layer.0." not in name}
@@ -134,8 +134,8 @@ def test_a_name_that_does_not_exist_is_refused_before_weights_are_read(
     bare = recipe.parent / "bare"
     shutil.copytree(material / "bert", bare)
     (bare / "model.safetensors").unlink()
-    command = [*starter("single_gpu"), "--recipe", str(recipe), f"model={bare}", "freeze.modules=q_proj"]
-    refused = start(command)
+    words = ["--recipe", str(recipe), f"model={bare}", "freeze.modules=q_proj"]
+    refused = forked("single_gpu", *words)
     assert refused.returncode == 2 and "no parameter of this model matches 'q_proj'" in refused.stderr
     assert "attention.self.query" in refused.stderr and "Traceback" not in refused.stderr
 

@@ -15,7 +15,8 @@ from launcher.precision_torch import StepPrecision
 from launcher.recipe.load import load_recipe
 from launcher.step.module import TrainModule
 from tests import tiny
-from tests.launching import losses, metrics, starter, trained
+from tests.launching import losses, metrics
+from tests.warm_runs import trained_forked
 
 pytestmark = pytest.mark.slow
 
@@ -77,7 +78,7 @@ def run(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
         if (kind, backend) not in known:
             folder = tmp_path_factory.mktemp(f"{kind}-{backend}")
             file = recipe(folder, models, kind, KINDS[kind][0])
-            trained([*starter(backend), "--recipe", str(file)], timeout_s=600)
+            trained_forked(backend, "--recipe", str(file), timeout_s=600)
             known[kind, backend] = folder / "runs" / "job"
         return known[kind, backend]
 

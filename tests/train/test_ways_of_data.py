@@ -9,16 +9,17 @@ import pytest
 from launcher.facts import Starter
 from launcher.process.arguments import parse
 from launcher.train.rank import run_rank
-from tests.launching import losses, metrics, starter, trained
+from tests.launching import losses, metrics
 from tests.train.conftest import WriteRecipe
 from tests.train.test_resume import same_run
+from tests.warm_runs import trained_forked
 
 WINDOWS = ("data.max_length=12", "data.overflow=windows")
 BUDGET = "data.micro_batch_tokens=90"
 
 
 def run(backend: str, recipe: Path, name: str, *more: str) -> Path:
-    trained([*starter(backend), "--recipe", str(recipe), "--name", name, *more])
+    trained_forked(backend, "--recipe", str(recipe), "--name", name, *more)
     return recipe.parent / "runs" / name
 
 
