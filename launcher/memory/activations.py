@@ -16,6 +16,7 @@ from launcher.models.shape import LinearShape
 # Tanh-GELU written in Python (transformers/activations.py: NewGELUActivation, BloomGelu's forward aside).
 _COMPOSED_GELU = ("gelu_new", "gelu_fast", "gelu_python", "quick_gelu")
 DISENTANGLED_BYTES = 11
+PROBABILITIES = "attention probabilities"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,59 +28,18 @@ class Line:
     formula: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Block:
-    """One block's saved tensors, and those alive at the worst moment of its backward pass."""
-
-    saved: tuple[Line, ...]
-    backward: tuple[Line, ...]
-
-    @property
-    def saved_per_token(self) -> float:
-        """Bytes a token that stay until this block's backward pass."""
-        return sum(line.per_token for line in self.saved)
-
-    @property
-    def backward_per_token(self) -> float:
-        """Bytes a token at the worst moment of this block's backward pass, saved tensors included."""
-        return sum(line.per_token for line in self.backward)
-
-
-def block_of(setting: Setting, sizes: Sizes) -> Block:
-    """Saved tensors and the worst moment: the MLP's product, or the attention's softmax."""
-    norms, attention, mlp = _norms(setting, sizes), _attention(setting, sizes), _mlp(setting, sizes)
-    moments = (
-        (*norms, *attention, *_mlp_backward(setting, sizes, mlp)),
-        (*norms, *attention, *_attention_backward(setting, sizes)),
-    )
-    worst = max(moments, key=lambda lines: sum(line.per_token for line in lines))
-    whole = (*worst, *_stream(setting, sizes))
-    return Block(saved=_real(norms, attention, mlp), backward=_real(whole))
-
-
-def _real(*parts: tuple[Line, ...]) -> tuple[Line, ...]:
-    return tuple(line for part in parts for line in part if line.per_token > 0)
-
-
-def _stream(setting: Setting, sizes: Sizes) -> tuple[Line, ...]:
-    """The gradient that comes in; re-entrant checkpointing also holds the recomputed output."""
-    width = sizes.residual_bytes * setting.shape.hidden_size
-    held = width if setting.reentrant and setting.checkpointing == "full" else 0
-    return (
-        Line(name="stream gradient", per_token=width, formula="r h"),
-        Line(name="recomputed output", per_token=held, formula="r h, held by re-entrant checkpointing"),
-    )
-
-
-def _norms(setting: Setting, sizes: Sizes) -> tuple[Line, ...]:
+def norms_saved(setting: Setting, sizes: Sizes) -> tuple[Line, ...]:
     """Two norms. RMS: an fp32 copy of a half stream (`x.to(float32)`, read by pow and mul), and the
     normalised values where the norm's weight trains. Layer norm: its input.
 
-    The first norm's input is the block's own where they have one type, and a checkpoint already.
+    A first norm's input is the block's own where they have one type, and a checkpoint already; norms after
+    the sublayers read sums, which nobody else keeps.
     """  # noqa: D205
     shape, r = setting.shape, sizes.residual_bytes
     h = shape.hidden_size
-    own = 1 if setting.checkpointing == "full" else 2
+    own = 1 if setting.recomputes and not shape.is_post_norm else 2
+    if shape.norm == "layer" and r == 2 and not setting.pure:
+        return (Line(name="norm inputs", per_token=8 * h, formula="2 x 4 h: autocast's fp32 copies"),)
     if shape.norm == "layer":
         return (Line(name="norm inputs", per_token=own * r * h, formula=f"{own} r h"),)
     if setting.fused_norm:
@@ -106,7 +66,7 @@ def _fused_norms(setting: Setting, sizes: Sizes) -> Line:
     return Line(name="norm inputs", per_token=width * h, formula=f"{width} h (fused kernels)")
 
 
-def _casts(sizes: Sizes) -> bool:
+def casts_inputs(sizes: Sizes) -> bool:
     """Whether autocast copies every linear layer's input: it keeps copies of weights only."""
     return sizes.residual_bytes > sizes.compute_bytes
 
@@ -130,7 +90,8 @@ def _input_bytes(
     mask = 1 if setting.adapter.dropout else 0
     if not beside:
         return 0
-    if setting.pure and sizes.trained_bytes == sizes.weight_bytes:
+    is_uncast = setting.pure or setting.precision == "fp32"
+    if is_uncast and sizes.trained_bytes == sizes.weight_bytes:
         return (0 if is_saved else c * features) + len(beside) * mask * features * (1 + c)
     width = max(c, sizes.trained_bytes) if setting.pure else c
     return len(beside) * (width + mask) * features
@@ -154,7 +115,8 @@ def _is_eager(setting: Setting, sizes: Sizes) -> bool:
     )
 
 
-def _attention(setting: Setting, sizes: Sizes) -> tuple[Line, ...]:
+def attention_saved(setting: Setting, sizes: Sizes) -> tuple[Line, ...]:
+    """Inputs of the projections, query, key, value, the output, and what the kernel itself keeps."""
     shape, c = setting.shape, sizes.compute_bytes
     into, out = _split(setting, "attention")
     query = shape.num_heads * shape.head_dim
@@ -165,7 +127,7 @@ def _attention(setting: Setting, sizes: Sizes) -> tuple[Line, ...]:
     lines = [
         Line(
             name="attention inputs",
-            per_token=_input_bytes(setting, sizes, into, is_cast=_casts(sizes)) if into else 0,
+            per_token=_input_bytes(setting, sizes, into, is_cast=casts_inputs(sizes)) if into else 0,
             formula="c h for each projection that saves its input",
         ),
         Line(name="query, key, value", per_token=width * (query + 2 * pair), formula="c (a + 2k) d"),
@@ -213,13 +175,13 @@ def _probabilities(setting: Setting, sizes: Sizes) -> Line:
         # deberta-v3-base under autocast (4 x 256 tokens), not derived.
         total += DISENTANGLED_BYTES
     return Line(
-        name="attention probabilities",
+        name=PROBABILITIES,
         per_token=total * shape.num_heads * setting.seq_len,
         formula=f"{total} a s: softmax, dropout's mask, the product's input",
     )
 
 
-def _attention_backward(setting: Setting, sizes: Sizes) -> tuple[Line, ...]:
+def attention_backward(setting: Setting, sizes: Sizes) -> tuple[Line, ...]:
     """Eager: at the softmax's backward, gradients of its output and input, and the half one between.
 
     Live bytes of real blocks on a CPU give 12 a s in all; the card's allocator was measured at 14 to 16
@@ -237,7 +199,8 @@ def _attention_backward(setting: Setting, sizes: Sizes) -> tuple[Line, ...]:
     return (Line(name="attention gradients", per_token=total, formula=f"{width} a s: around the softmax"),)
 
 
-def _mlp(setting: Setting, sizes: Sizes) -> tuple[Line, ...]:
+def mlp_saved(setting: Setting, sizes: Sizes) -> tuple[Line, ...]:
+    """Inputs of the projections, what the activation keeps, the input of the last projection."""
     into, out = _split(setting, "mlp")
     inner, why = _inner_bytes(setting, sizes)
     cast_out = setting.shape.activation in _COMPOSED_GELU and sizes.compute_bytes < 4
@@ -245,7 +208,7 @@ def _mlp(setting: Setting, sizes: Sizes) -> tuple[Line, ...]:
     return (
         Line(
             name="MLP inputs",
-            per_token=_input_bytes(setting, sizes, into, is_cast=_casts(sizes)) if into else 0,
+            per_token=_input_bytes(setting, sizes, into, is_cast=casts_inputs(sizes)) if into else 0,
             formula="c h for each projection that saves its input",
         ),
         Line(name="MLP inner values", per_token=inner, formula=why),
@@ -254,8 +217,8 @@ def _mlp(setting: Setting, sizes: Sizes) -> tuple[Line, ...]:
 
 
 def _inner_bytes(setting: Setting, sizes: Sizes) -> tuple[float, str]:
-    """What the activation saves. Gated: gate, its activation, up. Composed tanh-GELU under autocast: its
-    input, fp32 for `pow`, tanh, 1 + tanh in fp32, and half the input.
+    """What the activation saves. Gated: gate, its activation, up. Composed tanh-GELU: its input, the tanh,
+    1 + tanh and half the input; under autocast `pow` makes some of them fp32.
 
     A compiled block recomputes the activation from gate and up.
     """  # noqa: D205
@@ -265,13 +228,12 @@ def _inner_bytes(setting: Setting, sizes: Sizes) -> tuple[float, str]:
         count = 2 if setting.compiled else 3
         return count * c * f, f"{count} c f: gate, up{'' if setting.compiled else ', activation'}"
     if shape.activation in _COMPOSED_GELU and not setting.compiled:
-        wide = 12 if c == 4 or setting.pure else 14
-        wide = wide if not (setting.pure and c == 2) else 6
+        wide = 4 * c if c == 4 or setting.pure else 14
         return wide * f, f"{wide} f: the composed activation's factors"
     return c * f, "c f: the activation's input"
 
 
-def _mlp_backward(setting: Setting, sizes: Sizes, mlp: tuple[Line, ...]) -> tuple[Line, ...]:
+def mlp_backward(setting: Setting, sizes: Sizes, mlp: tuple[Line, ...]) -> tuple[Line, ...]:
     """At the product's backward the last layer's input is gone; its gradient and the factors' are there."""
     shape, c = setting.shape, sizes.activation_bytes
     f = shape.intermediate_size

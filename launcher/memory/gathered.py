@@ -1,72 +1,144 @@
 """Whole weights that a sharded backend has on the card for a while, and buffers that ranks exchange."""
 
+from dataclasses import dataclass
+
 from launcher.memory.breakdown import Term
+from launcher.memory.gradients import GradientBytes
 from launcher.memory.setting import Setting
 from launcher.memory.sizes import BYTES, Sizes, ranks_of
 from launcher.memory.states import gradient_width
 from launcher.memory.weights import quantised_bytes
 
 
-def unit_bytes(setting: Setting, sizes: Sizes) -> tuple[int, int]:
-    """Bytes of one block and of the root (embedding, last norm, head) when gathered."""
+@dataclass(frozen=True, kw_only=True)
+class Units:
+    """Bytes of what is gathered as one: a block, the embeddings where they are a unit, and all the rest."""
+
+    block: int
+    embeddings: int
+    root: int
+
+
+def units_of(setting: Setting, sizes: Sizes) -> Units:
+    """Models that name their embeddings among what must not be split give FSDP2 a unit of them.
+
+    transformers 5.24: `_no_split_modules = ["BertEmbeddings", "BertLayer"]`; launcher.models.blocks_torch.
+    """
     width = BYTES[setting.gathered_dtype] if setting.gathered_dtype else sizes.weight_bytes
-    rest = width
+    shape = setting.shape
+    apart = setting.sharding_kind == "fsdp2" and shape.has_embeddings_apart
+    embeddings = shape.word_embedding_params + shape.other_embedding_params if apart else 0
+    block = sizes.block * width
     if setting.quantisation != "none":
         other = sizes.block - sizes.block_linear
-        return int(sizes.block_linear * quantised_bytes(setting)) + other * rest, sizes.root * rest
-    return sizes.block * width, sizes.root * width
+        block = int(sizes.block_linear * quantised_bytes(setting)) + other * width
+    return Units(block=block, embeddings=embeddings * width, root=(sizes.root - embeddings) * width)
 
 
-def gathered_terms(setting: Setting, sizes: Sizes, phase: str) -> list[Term]:
-    """Whole units on the card in a forward or backward pass.
+def adapters_are_units(setting: Setting, sizes: Sizes) -> bool:
+    """FSDP2's units hold one type: fp32 adapters in a half block are units of their own, inside it."""
+    return not sizes.trains_base and sizes.trained_bytes != sizes.weight_bytes
+
+
+def gathered_terms(
+    setting: Setting, sizes: Sizes, *, copies: int = 1, ahead: int = 0, with_embeddings: bool = False
+) -> list[Term]:
+    """Whole units on the card. `copies`: of a block; `ahead`: bytes of the next unit, on their way.
 
     fsdp1: one block and the root (measured 0.961e9 on Mistral-7B: 0.436e9 + 0.524e9, on 2 and 4 ranks).
-    fsdp2: in the backward pass the block at work and the next one, prefetched; the last one when the loss
-    is taken; and the root, which stays (`reshard_after_forward` is false for it). zero3: what fits
-    `prefetch_bucket_elements` beside the block.
+    fsdp2: a block's weights and the flat buffer that they were gathered in, which the forward pass keeps
+    until the next unit's are there (`wait_for_unshard`, implicit prefetching): the next block, or adapters
+    inside this one; the backward pass has the weights and the next unit's buffer. The root stays
+    (`reshard_after_forward` is false for it). zero3: what fits `prefetch_bucket_elements` beside the block.
     """
     if not setting.sharding.parameters:
         return []
-    block, root = unit_bytes(setting, sizes)
     if setting.sharding_kind == "zero3":
-        if setting.num_ranks == 1:
-            return []
-        width = sizes.weight_bytes
-        ahead = min(setting.prefetch_bucket_elements, sizes.block) * width
-        largest = max(setting.shape.word_embedding_params * width, block)
-        return [
-            Term(name="gathered weights", num_bytes=largest, formula="largest of block and embedding"),
-            Term(name="prefetched weights", num_bytes=ahead, formula="prefetch bucket"),
-        ]
-    units = 1
-    if setting.sharding_kind == "fsdp2":
-        units = 2 if phase == "backward" and setting.num_ranks > 1 else 1
-    blocks = min(units, setting.shape.num_layers) * block
+        return _zero3_terms(setting, sizes)
+    units = units_of(setting, sizes)
+    count = copies if setting.sharding_kind == "fsdp2" and setting.num_ranks > 1 else min(copies, 1)
+    found = [
+        Term(name="gathered blocks", num_bytes=count * units.block, formula=f"{count} x block"),
+        Term(name="gathered root", num_bytes=units.root, formula="last norm, head, embedding without a unit"),
+        Term(name="prefetched unit", num_bytes=ahead, formula="the next unit's flat buffer"),
+        Term(
+            name="gathered embeddings",
+            num_bytes=units.embeddings if with_embeddings else 0,
+            formula="their own unit",
+        ),
+    ]
+    return [each for each in found if each.num_bytes]
+
+
+def _zero3_terms(setting: Setting, sizes: Sizes) -> list[Term]:
+    if setting.num_ranks == 1:
+        return []
+    width = sizes.weight_bytes
+    ahead = min(setting.prefetch_bucket_elements, sizes.block) * width
+    largest = max(setting.shape.word_embedding_params * width, units_of(setting, sizes).block)
     return [
-        Term(name="gathered blocks", num_bytes=blocks, formula=f"{units} x block"),
-        Term(name="gathered root", num_bytes=root, formula="embedding, last norm, head"),
+        Term(name="gathered weights", num_bytes=largest, formula="largest of block and embedding"),
+        Term(name="prefetched weights", num_bytes=ahead, formula="prefetch bucket"),
     ]
 
 
-def whole_gradient_terms(setting: Setting, sizes: Sizes) -> list[Term]:
-    """Gradients before they are divided.
+def next_unit(setting: Setting, sizes: Sizes, index: int) -> int:
+    """Bytes that FSDP2 gathers ahead while block `index` goes back: the block below, or the embeddings."""
+    if setting.sharding_kind != "fsdp2" or not setting.sharding.parameters or setting.num_ranks < 2:
+        return 0
+    units = units_of(setting, sizes)
+    return units.block if index else units.embeddings
 
-    FSDP1 gives a flat parameter one gradient: where adapters share it with frozen weights (they are not
-    wrapped on their own), the gradient is as large as the block.
+
+def first_gather(setting: Setting, sizes: Sizes) -> list[Term]:
+    """FSDP2 at the embedding: the unit that holds it twice, flat and by parameters.
+
+    The root stays as it is while the first block is gathered, flat and by parameters (`wait_for_unshard`
+    lets the last flat buffer go when it returns); embeddings of their own are divided again before.
     """
-    if not setting.sharding.gradients or setting.num_ranks < 2:
+    if setting.sharding_kind != "fsdp2" or not setting.sharding.parameters or setting.num_ranks < 2:
         return []
-    width = gradient_width(setting, sizes)
-    if setting.sharding_kind == "fsdp1" and not sizes.trains_base and not setting.adapters_apart:
+    units = units_of(setting, sizes)
+    if not units.embeddings:
+        return [
+            Term(name="gathered root", num_bytes=2 * units.root, formula="2 x root: weights, flat buffer"),
+            Term(name="gathered blocks", num_bytes=2 * units.block, formula="2 x block: the first one's"),
+        ]
+    return [
+        Term(name="gathered embeddings", num_bytes=2 * units.embeddings, formula="2 x their own unit"),
+        Term(name="gathered root", num_bytes=units.root, formula="the rest"),
+    ]
+
+
+def unreduced_terms(setting: Setting, sizes: Sizes, found: GradientBytes, *, has_sent: bool) -> list[Term]:
+    """FSDP2 keeps the input of the last unit's reduce-scatter until the next unit's gradients are there.
+
+    torch 2.13, `reduce_scatter_states`; gradients of a unit are copied into it and let go.
+    """
+    if not (found.is_whole_first and has_sent and found.block):
+        return []
+    return [Term(name="unreduced gradients", num_bytes=found.block, formula="a block's reduce-scatter input")]
+
+
+def whole_gradient_terms(setting: Setting, sizes: Sizes, *, of_root: bool = False) -> list[Term]:
+    """FSDP1's gradients before they are divided: a block's and its reduce-scatter's input; the root's.
+
+    A flat parameter has one gradient: where adapters share it with frozen weights (they are not wrapped on
+    their own), the gradient is as large as the block.
+    """
+    if not setting.sharding.gradients or setting.num_ranks < 2 or setting.sharding_kind != "fsdp1":
+        return []
+    width = BYTES[setting.gathered_dtype] if setting.gathered_dtype else gradient_width(setting, sizes)
+    if of_root:
+        held = sizes.root * width if sizes.trains_base else 0
+        return [Term(name="whole root gradient", num_bytes=held, formula="root x dtype")] if held else []
+    if not sizes.trains_base and not setting.adapters_apart:
         elements = setting.shape.num_params // setting.num_ranks + sizes.block
         held = elements * sizes.weight_bytes
         return [Term(name="dense gradients", num_bytes=held, formula="(P / ranks + block) x dtype")]
-    trained_block = sizes.block if sizes.trains_base else sizes.trained // max(1, setting.shape.num_layers)
-    if setting.sharding_kind in ("fsdp1", "fsdp2"):
-        gathered = BYTES[setting.gathered_dtype] if setting.gathered_dtype else width
-        name, formula = "unreduced gradients", "block's gradients and the reduce-scatter's input"
-        return [Term(name=name, num_bytes=2 * trained_block * gathered, formula=formula)]
-    return []
+    trained = sizes.block if sizes.trains_base else sizes.trained // max(1, setting.shape.num_layers)
+    formula = "block's gradients and the reduce-scatter's input"
+    return [Term(name="unreduced gradients", num_bytes=2 * trained * width, formula=formula)]
 
 
 def bucket_terms(setting: Setting, sizes: Sizes) -> list[Term]:
@@ -85,12 +157,22 @@ def bucket_terms(setting: Setting, sizes: Sizes) -> list[Term]:
     return []
 
 
-def root_gradient_terms(setting: Setting, sizes: Sizes) -> list[Term]:
-    """FSDP's root unit (embedding, last norm, head) has its gradient whole before it is divided."""
-    if not sizes.trains_base or setting.sharding_kind not in ("fsdp1", "fsdp2") or setting.num_ranks < 2:
-        return []
-    width = BYTES[setting.gathered_dtype] if setting.gathered_dtype else gradient_width(setting, sizes)
-    return [Term(name="whole root gradient", num_bytes=sizes.root * width, formula="root x dtype")]
+def staging_terms(setting: Setting, sizes: Sizes) -> list[Term]:
+    """What stands on the card for the way to and from host memory.
+
+    ZeRO-1/2 with offloaded states: a buffer of the largest trained parameter (deepspeed 0.19.8,
+    stage_1_and_2.py: `temp_grad_buffer_for_gpu_offload`). Weights in host memory: a block's piece before
+    it is gathered (torch 2.13, `all_gather_inputs`: the shard is copied to the device).
+    """
+    facts = setting.sharding
+    held = 0
+    if setting.sharding_kind in ("zero1", "zero2") and facts.offload_optimizer:
+        largest = _largest(setting) if sizes.trains_base else sizes.trained // setting.shape.num_layers
+        held = min(largest, sizes.trained) * gradient_width(setting, sizes)
+    elif facts.parameters and facts.offload_parameters:
+        held = units_of(setting, sizes).block // ranks_of(setting)
+    formula = "largest parameter's gradient, or a block's piece"
+    return [Term(name="offload staging", num_bytes=held, formula=formula)] if held else []
 
 
 def _largest(setting: Setting) -> int:
@@ -99,32 +181,36 @@ def _largest(setting: Setting) -> int:
 
 
 def load_terms(setting: Setting, sizes: Sizes) -> list[Term]:
-    """FSDP2 divides on the card what was moved there whole: the weights, their pieces, one on its way."""
+    """FSDP2 divides on the card what was moved there whole: the weights, and their pieces.
+
+    Trained weights stay whole until the optimizer has its pieces (launcher.backends.fsdp_torch: the groups
+    hold them); frozen ones go unit by unit, so that only the first unit's pieces stand beside them all.
+    """
     if setting.sharding_kind != "fsdp2" or not setting.loads_whole:
         return []
+    whole = setting.shape.num_params * sizes.weight_bytes
+    units = units_of(setting, sizes)
     adapters = 0 if sizes.trains_base else sizes.trained * sizes.trained_bytes
-    whole = setting.shape.num_params * sizes.weight_bytes + adapters
-    on_its_way = _largest(setting) * sizes.weight_bytes
+    pieces = whole if sizes.trains_base else units.embeddings or units.block
     return [
-        Term(name="weights before sharding", num_bytes=whole, formula="P x dtype"),
-        Term(name="weights", num_bytes=whole // ranks_of(setting), formula="P x dtype / ranks"),
-        Term(name="parameter on its way", num_bytes=on_its_way, formula="largest parameter"),
+        Term(name="weights before sharding", num_bytes=whole + adapters, formula="P x dtype, and adapters"),
+        Term(name="weights", num_bytes=pieces // ranks_of(setting), formula="their pieces so far"),
     ]
 
 
 def save_terms(setting: Setting, sizes: Sizes) -> list[Term]:
     """What a save puts on the card: everything at once, or one parameter after another.
 
-    One parameter: its weight and both moments whole in fp32, and the buffer that gathers the last of them.
+    One parameter: its weight and both moments whole in fp32.
     """
     if setting.save_gathers and setting.sharding.parameters:
         whole = setting.shape.num_params * sizes.weight_bytes
         return [Term(name="gathered state", num_bytes=whole, formula="P x dtype: whole state dict")]
-    if setting.sharding_kind == "none":
+    if setting.sharding_kind == "none" or not setting.saves:
         return []
     if sizes.trains_base:
-        held = 4 * 4 * _largest(setting)
-        return [Term(name="gathered parameter", num_bytes=held, formula="4 x 4 bytes x largest parameter")]
+        held = 3 * 4 * _largest(setting)
+        return [Term(name="gathered parameter", num_bytes=held, formula="3 x 4 bytes x largest parameter")]
     if not setting.sharding.parameters:
         return []
     held = 2 * sizes.weight_bytes * _largest(setting)

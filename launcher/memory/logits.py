@@ -35,9 +35,16 @@ def _term(name: str, num_bytes: float, formula: str) -> Term:
     return Term(name=name, num_bytes=int(num_bytes), formula=formula)
 
 
+def holds_frozen_casts(setting: Setting, sizes: Sizes) -> bool:
+    """Whether frozen weights are wider than what autocast computes with."""
+    frozen = not sizes.trains_base and not setting.pure and setting.quantisation == "none"
+    return frozen and sizes.weight_bytes > sizes.compute_bytes
+
+
 def head_copy(setting: Setting, sizes: Sizes) -> list[Term]:
     """The head's fp32 weight in the compute type: autocast's copy, or the chunked loss's own."""
-    is_cast = sizes.trains_base and sizes.trained_bytes > sizes.compute_bytes and not sizes.has_masters
+    is_trained = sizes.trains_base and sizes.trained_bytes > sizes.compute_bytes and not sizes.has_masters
+    is_cast = is_trained or holds_frozen_casts(setting, sizes)
     if setting.shape.task != "causal_lm" or setting.pure or not is_cast or setting.sharding_kind == "fsdp1":
         return []
     head = setting.shape.vocab_size * setting.shape.hidden_size
@@ -90,7 +97,8 @@ def _fused_width(setting: Setting, sizes: Sizes) -> int:
 def _final_norm(setting: Setting, sizes: Sizes) -> Term:
     """The last norm's fp32 copy (or input) and its output, which the head reads."""
     h = setting.shape.hidden_size
-    width = 4 if setting.shape.norm == "rms" and not setting.fused_norm else sizes.residual_bytes
+    is_wide = not setting.fused_norm if setting.shape.norm == "rms" else not setting.pure
+    width = 4 if is_wide else sizes.residual_bytes
     total = width + sizes.compute_bytes
     return _term("last hidden state", total * h * sizes.tokens, f"{total} h T")
 

@@ -75,7 +75,6 @@ def setting_of(
         prefetch_bucket_elements=getattr(options, "stage3_prefetch_bucket_size", 50_000_000),
         eval_batch=0 if asked_eval == "auto" else asked_eval,
         num_workers=data.dataloader_num_workers,
-        autocast_cache=False,
         variable_length=not data.packing,
         repeats_kv=not data.packing,  # transformers 5.24: sdpa takes grouped heads only where no mask is used
     )

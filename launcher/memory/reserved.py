@@ -83,4 +83,5 @@ def process_range(setting: Setting, reserved: tuple[int, int], usable_bytes: int
     below, above = (0, 0) if setting.context_bytes else (309 * MIB, 150 * MIB)
     high = reserved[1] + context + above
     most = high if usable_bytes is None else min(high, usable_bytes + DRIVER_BYTES)
-    return reserved[0] + context - below, most
+    low = reserved[0] + context - below
+    return low, max(low, most)

@@ -47,16 +47,16 @@ class Setting:
 
     `checkpoint_copy`: host memory holds what a checkpoint is written from while training goes on.
 
-    What differs between harnesses; the defaults are this launcher's own step: `evaluates`: there is an
-    evaluation; `loads_whole`: FSDP2 divides a model that is on the card already; `save_gathers`: a save
-    materialises the whole state on the card; `output_held`: the caller keeps the model's output alive
-    while backward runs, as the Trainer does; `logits_upcast`: the loss works on an fp32 copy;
-    `fused_norm`: one kernel for norm and rotation, which saves its half-precision input; `repeats_kv`:
-    key and value are copied to every query head; `reentrant`: the older checkpointing;
+    What differs between harnesses; the defaults are this launcher's own step: `evaluates`, `saves`: there
+    are evaluations and checkpoints; `loads_whole`: FSDP2 divides a model that is on the card already;
+    `save_gathers`: a save materialises the whole state on the card; `output_held`: the caller keeps the
+    model's output alive while backward runs, as the Trainer does; `logits_upcast`: the loss works on an
+    fp32 copy; `fused_norm`: one kernel for norm and rotation, which saves its half-precision input;
+    `repeats_kv`: key and value are copied to every query head; `reentrant`: the older checkpointing;
     `optimizer_in_backward`: a gradient is used up as it comes; `gradients_kept`: they stay between steps;
     `adapters_apart`: FSDP1 wraps adapters on their own; `gathered_dtype`: the type that FSDP gathers in
-    driver and its libraries (0: the default of `reserved`). `cublas_workspace_bytes`: of one thread
-    (33,554,432 from compute capability 9.0).
+    (empty: the weights' own); `context_bytes`: of the driver and its libraries (0: the default of
+    `reserved`); `cublas_workspace_bytes`: of one thread (33,554,432 from compute capability 9.0).
     """
 
     shape: ModelShape
@@ -91,8 +91,9 @@ class Setting:
     eval_batch: int = 0
     num_workers: int = 0
     variable_length: bool = False
-    autocast_cache: bool = True
+    autocast_cache: bool = False
     evaluates: bool = True
+    saves: bool = True
     loads_whole: bool = True
     save_gathers: bool = False
     output_held: bool = False
@@ -109,3 +110,8 @@ class Setting:
     gathered_dtype: Literal["", "float32", "bfloat16", "float16"] = ""
     context_bytes: int = 0
     cublas_workspace_bytes: int = 8_519_680
+
+    @property
+    def recomputes(self) -> bool:
+        """Whether whole blocks run again in the backward pass, from their inputs."""
+        return self.checkpointing == "full"

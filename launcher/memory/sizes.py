@@ -60,21 +60,33 @@ def sizes_of(setting: Setting) -> Sizes:
         weight_bytes=weight_bytes,
         trained_bytes=BYTES[setting.trainable_dtype],
         compute_bytes=compute_bytes,
-        # bitsandbytes' Linear4bit returns its input's type: fp32 where kbit preparation made norms fp32.
-        activation_bytes=4 if setting.kbit_upcast else compute_bytes,
+        activation_bytes=4 if setting.kbit_upcast or _widens(setting, pure) else compute_bytes,
         residual_bytes=_residual_bytes(setting, weight_bytes, pure),
         tokens=setting.micro_batch * setting.seq_len,
     )
 
 
+def _widens(setting: Setting, pure: bool) -> bool:
+    """Bitsandbytes' packed layers return their input's type: fp32 behind autocast's layer norm.
+
+    bitsandbytes 0.50.2, `Linear4bit.forward`: `.to(inp_dtype)`; likewise behind norms that kbit preparation
+    made fp32.
+    """
+    return not pure and setting.shape.norm == "layer" and setting.quantisation in ("nf4", "fp4")
+
+
 def _residual_bytes(setting: Setting, weight_bytes: int, pure: bool) -> int:
     """The stream starts in the embedding's type; autocast's layer norm and fp32 norms make it fp32.
 
-    Autocast runs layer_norm in fp32 (torch.amp's op list), so the stream of models with it is fp32; an
-    RMS norm returns its input's type. kbit preparation holds everything unquantised in fp32. FSDP's mixed
-    precision casts the gathered weights, and with them the stream.
+    Autocast runs layer_norm in fp32 (torch.amp's op list), so the stream is fp32 where it comes out of one:
+    behind each sublayer, or behind the embeddings. Where norms only lead into sublayers (GPT-2), and
+    with RMS norms, which return their input's type, it stays as the embeddings are. kbit preparation holds
+    everything unquantised in fp32. FSDP's mixed precision casts the gathered weights, and with them the
+    stream.
     """
-    if not pure and setting.shape.norm == "layer":
+    if not pure and setting.shape.norm == "layer" and setting.shape.normalises_stream:
+        return 4
+    if _widens(setting, pure):
         return 4
     if setting.sharding_kind == "fsdp1" or setting.gathered_dtype:
         gathered = BYTES[setting.gathered_dtype] if setting.gathered_dtype else weight_bytes

@@ -72,6 +72,21 @@ class ModelShape:
     is_verified: bool = True
 
     @property
+    def is_post_norm(self) -> bool:
+        """Whether each sublayer is followed by its norm, as in BERT: encoders, but for ModernBERT."""
+        return not self.is_decoder and self.model_type != "modernbert"
+
+    @property
+    def normalises_stream(self) -> bool:
+        """Whether the stream between blocks comes out of a norm: a sublayer's, or the embeddings' (BLOOM)."""
+        return self.is_post_norm or self.model_type in ("bloom", "modernbert")
+
+    @property
+    def has_embeddings_apart(self) -> bool:
+        """Whether the model names its embeddings among the modules kept whole (`_no_split_modules`)."""
+        return self.model_type in ("bert", "roberta", "xlm-roberta", "modernbert")
+
+    @property
     def max_tokens(self) -> int | None:
         """Longest row that the positions take: RoBERTa's table of 514 starts at 2 and takes 512."""
         return None if self.max_positions is None else self.max_positions - self.position_offset

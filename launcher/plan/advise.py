@@ -151,7 +151,7 @@ def _draft(situation: Situation, task: str, shape: ModelShape, method: str) -> R
     """The recipe before the planner has turned it."""
     is_text = task == "causal_lm"
     example = "data/identity.json" if is_text else "data/movie_sentiment/train.csv"
-    longest = min(situation.max_length, shape.max_positions or situation.max_length)
+    longest = min(situation.max_length, shape.max_tokens or situation.max_length)
     adapter: dict[str, Any] = {"method": method}
     if method == "lora":
         adapter |= {"lora_r": 8, "lora_alpha": 16 if not is_text else 32, "lora_target_modules": "attention"}
