@@ -11,6 +11,7 @@ that did not. `overall` counts rows of grade A (`completeness`), or all where th
 
 import argparse
 import csv
+import io
 import json
 import statistics
 import sys
@@ -78,15 +79,29 @@ class Result:
         return self.reading.figures.outcome
 
 
+def read_rows(path: Path) -> list[Row]:
+    """The file's rows by their column's name, whatever case it is in; commas, semicolons or tabs between."""
+    text = path.read_text(encoding="utf-8-sig", errors="replace").replace("\0", "")
+    first = text.partition("\n")[0]
+    delimiter = max(",;\t", key=first.count)
+    return [
+        {(key or "").strip().lower(): value if isinstance(value, str) else "" for key, value in row.items()}
+        for row in csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
+        if any(isinstance(value, str) and value.strip() for value in row.values())
+    ]
+
+
 def judge(row: Row) -> Result:
     """Read a row and predict it."""
     try:
         reading = read(row)
+        usable = reading.figures.usable
+        usable_bytes = None if usable is None else int(usable * GIB)
+        breakdown = estimate(reading.setting, usable_bytes=usable_bytes)
     except Unpredictable as error:
         return Result(row=row, reason=str(error))
-    usable = reading.figures.usable
-    usable_bytes = None if usable is None else int(usable * GIB)
-    breakdown = estimate(reading.setting, usable_bytes=usable_bytes)
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # a cell that nobody foresaw
+        return Result(row=row, reason=f"the row cannot be read: {type(error).__name__}: {error}")
     says = None if usable_bytes is None else fits(breakdown, usable_bytes).fits
     return Result(row=row, reading=reading, breakdown=breakdown, says_fits=says)
 
@@ -150,12 +165,17 @@ def report(rows: Iterable[Row]) -> tuple[dict[str, Any], list[Result]]:
         "all_grades": summary(results),
         "groups": [dict(zip(keys, key, strict=True)) | summary(groups[key]) for key in sorted(groups)],
         "unpredicted": [
-            {"row": result.row.get("row_id", ""), "grade": grade(result.row), "reason": result.reason}
-            for result in results
+            {"row": _name(result.row, index), "grade": grade(result.row), "reason": result.reason}
+            for index, result in enumerate(results, 2)
             if result.breakdown is None
         ],
     }
     return found, results
+
+
+def _name(row: Row, line: int) -> str:
+    """The row's own name, else its line in the file."""
+    return (row.get("row_id") or "").strip() or f"line {line}"
 
 
 def _group(row: Row) -> tuple[str, str, str, str]:
@@ -219,7 +239,7 @@ def text(found: dict[str, Any]) -> str:
 def row_line(result: Result) -> str:
     """One row: measured, predicted, where its peak is, and what was assumed."""
     row = result.row
-    name = " ".join(row.get(key, "")[:24] for key in ("row_id", "model_id", "method", "backend"))
+    name = " ".join((row.get(key) or "")[:24] for key in ("row_id", "model_id", "method", "backend"))
     if result.reading is None or result.breakdown is None:
         return f"{name}: {result.reason}"
     error = "" if result.error is None else f" {100 * result.error:+.1f}%"
@@ -245,8 +265,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--save", action="store_true", help="keep the figures under benchmarks/results")
     parser.add_argument("--write-standings", action="store_true", help="renew launcher/memory/standings.json")
     arguments = parser.parse_args(argv)
-    with arguments.csv.open(newline="", encoding="utf-8-sig") as lines:
-        rows = list(csv.DictReader(lines))
+    try:
+        rows = read_rows(arguments.csv)
+    except OSError as error:
+        print(f"{arguments.csv}: cannot be read ({error.strerror})", file=sys.stderr)
+        return 2
     found, results = report(rows)
     if arguments.write_standings:
         write(standings(results))

@@ -10,8 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from row_words import card_named, count, gib, is_absent, is_rounded, length, number, product
+
+from launcher.errors import LauncherError
 from launcher.facts import ShardingFacts
 from launcher.memory.setting import Adapter, Setting
+from launcher.models import catalogue
+from launcher.models.read_shape import shape_of
 from launcher.models.shape import LinearShape, ModelShape
 
 Row = Mapping[str, str]
@@ -45,14 +50,14 @@ def _has(text: str, pattern: str) -> bool:
     return re.search(pattern, text, re.IGNORECASE) is not None
 
 
-def _number(text: str | None) -> float | None:
-    match = re.search(r"-?\d+(?:[\d,_]*\d)?(?:\.\d+)?(?:e[+-]?\d+)?", text or "", re.IGNORECASE)
-    return float(match.group(0).replace(",", "").replace("_", "")) if match else None
-
-
 def _whole(row: Row, key: str) -> int | None:
-    value = _number(row.get(key))
-    return None if value is None else int(value)
+    """A whole number; 0 and what is no number count as absent."""
+    read_cell = {"seq_len": length, "n_gpus": product}.get(key, number)
+    value = count(row.get(key)) if key in _COUNTS else read_cell(row.get(key))
+    return int(value) or None if value is not None else None
+
+
+_COUNTS = ("params_total", "trainable_params")
 
 
 def _text(row: Row, *keys: str) -> str:
@@ -63,17 +68,17 @@ def read(row: Row) -> Reading:
     """A row's setting and figures. Raises Unpredictable with the reason."""
     assumed: list[str] = []
     shape = _shape(row, assumed)
-    micro, length = _batch(row, assumed)
+    micro, tokens = _batch(row, assumed)
     pure, precision, weights = _types(row, assumed)
     method, adapter = _method(row, shape, assumed)
     kind, sharding, ranks = _backend(row, assumed)
-    quantisation, double = _quantisation(row)
+    quantisation, double = _quantisation(row, assumed)
     setting = Setting(
         shape=shape,
         method=method,
         adapter=adapter,
         micro_batch=micro,
-        seq_len=length,
+        seq_len=tokens,
         weights_dtype=weights,
         trainable_dtype=weights,
         precision=precision,
@@ -93,7 +98,9 @@ def read(row: Row) -> Reading:
         gradients_kept=_year(row) < 2023,  # torch 2.0 made zero_grad(set_to_none=True) the default
         variable_length=_is_variable(row),
         output_held=True,
+        autocast_cache=True,
         evaluates=False,
+        saves=False,
         loads_whole=False,
         reentrant=True,
         ddp_bucket_view=False,
@@ -259,11 +266,52 @@ def _family(row: Row, assumed: list[str]) -> Family:
     return Family("", "llama")
 
 
+_OTHER_MODELS = (
+    (r"\bm?t5\b|\bbart|encoder.decoder|pegasus|marian|nllb", "an encoder and a decoder: not planned here"),
+    (
+        r"whisper|wav2vec|hubert|\bvit\b|clip|diffusion|sdxl|unet|\bvl\b|vision|llava",
+        "not a model of text alone",
+    ),
+    (r"mamba|rwkv|\bssm\b|hyena|retnet", "no attention: its states are not in closed form"),
+)
+
+
+def _known_sizes(row: Row, assumed: list[str]) -> Row:
+    """Sizes that the row leaves out, from the catalogue's configuration of a model of that name."""
+    config = catalogue.config((row.get("model_id") or "").strip())
+    if config is None:
+        return row
+    try:
+        shape = shape_of(config, task="causal_lm" if _is_decoder(config) else "classification")
+    except LauncherError:
+        return row
+    assumed.append("sizes of the catalogue's configuration")
+    found = {
+        "arch": shape.model_type,
+        "hidden": str(shape.hidden_size),
+        "layers": str(shape.num_layers),
+        "heads": str(shape.num_heads),
+        "kv_heads": str(shape.num_kv_heads),
+        "head_dim": str(shape.head_dim),
+        "intermediate": str(shape.intermediate_size),
+        "vocab": str(shape.vocab_size),
+        "tied": "yes" if shape.tied else "no",
+    }
+    return {**row, **{key: value for key, value in found.items() if is_absent(row.get(key))}}
+
+
+def _is_decoder(config: Mapping[str, Any]) -> bool:
+    return not re.search(r"bert|electra", str(config.get("model_type", "")))
+
+
 def _shape(row: Row, assumed: list[str]) -> ModelShape:
-    if _has(row.get("layers") or "", r"\d\s*\+\s*\d") or _has(
-        row.get("arch") or "", r"\bm?t5\b|bart|encoder.decoder"
-    ):
-        raise Unpredictable("an encoder and a decoder: not a model that is planned here")
+    if _has(row.get("layers") or "", r"\d\s*\+\s*\d"):
+        raise Unpredictable("an encoder and a decoder: not planned here")
+    for pattern, reason in _OTHER_MODELS:
+        if _has(_text(row, "arch", "model_id"), pattern):
+            raise Unpredictable(reason)
+    if any(is_absent(row.get(key)) for key in ("hidden", "layers", "heads", "vocab")):
+        row = _known_sizes(row, assumed)
     sizes = {key: _whole(row, key) for key in ("hidden", "layers", "heads", "vocab")}
     missing = [key for key, value in sizes.items() if not value]
     if missing:
@@ -278,8 +326,15 @@ def _shape(row: Row, assumed: list[str]) -> ModelShape:
         assumed.append("intermediate size 4 h")
     tied = _is_tied(row, family, h, vocab, assumed)
     total = _whole(row, "params_total")
+    short = is_rounded(row.get("params_total"))
+    if h % heads and not _whole(row, "head_dim"):
+        raise Unpredictable(f"{heads} heads do not divide {h}")
+    if heads % kv:
+        raise Unpredictable(f"{kv} key and value heads do not divide {heads}")
     if family.pattern:
         shape = _built(family, row, h, layers, heads, kv, head_dim, f, vocab, tied)
+        if short and total and abs(total - shape.num_params) <= 0.15 * total:
+            return shape
         return _reconciled(shape, total, assumed)
     likely = [
         _built(guess, row, h, layers, heads, kv, head_dim, f, vocab, is_tied)
@@ -382,19 +437,19 @@ def _reconciled(
 
 
 def _batch(row: Row, assumed: list[str]) -> tuple[int, int]:
-    micro, length = _whole(row, "micro_batch"), _whole(row, "seq_len")
-    if not length:
+    micro, tokens = _whole(row, "micro_batch"), _whole(row, "seq_len")
+    if not tokens:
         raise Unpredictable("no sequence length")
     if not micro:
         micro = 1
         assumed.append("micro batch 1")
-    return micro, length
+    return micro, tokens
 
 
 def _accumulation(row: Row) -> int:
     """More than one where a shell expression stands for the number."""
     text = row.get("grad_accum") or "1"
-    return 2 if "$" in text else int(_number(text) or 1)
+    return 2 if "$" in text else max(1, int(number(text) or 1))
 
 
 def _is_variable(row: Row) -> bool:
@@ -424,6 +479,8 @@ def _named_type(text: str) -> Dtype | None:
 def _types(row: Row, assumed: list[str]) -> tuple[bool, Literal["fp32", "bf16", "fp16"], Dtype]:
     """(nothing is cast, autocast's type, type of the weights)."""
     scheme, held = row.get("mp_scheme") or "", row.get("weights_dtype") or ""
+    if _has(f"{scheme} {held}", r"fp8|float8|mxfp|nvfp"):
+        raise Unpredictable("products in 8 bits: what they keep is not in closed form")
     weights = _named_type(held)
     computes = _named_type(scheme)
     if weights is None:
@@ -437,13 +494,21 @@ def _types(row: Row, assumed: list[str]) -> tuple[bool, Literal["fp32", "bf16", 
     return pure, precision, weights  # type: ignore[return-value]
 
 
-def _quantisation(row: Row) -> tuple[Any, bool]:
-    text = row.get("weight_quant") or ""
+def _quantisation(row: Row, assumed: list[str]) -> tuple[Any, bool]:
+    text, method = row.get("weight_quant") or "", row.get("method") or ""
+    if is_absent(text) and _has(method, r"qlora|4.?bit|nf4"):
+        text = "nf4"
+        assumed.append("nf4: the method's own name")
     double = _has(row.get("double_quant") or "", r"^\s*(y|true|1)") or _has(text, r"double")
-    if not text.strip() or _has(text, r"^\s*(none|no)\b"):
+    is_whole = _has(
+        text, r"^\s*(none|no)\b|^\W*(bf16|fp16|fp32|bfloat16|float16|float32|(16|32).?bits?|full)\W*$"
+    )
+    if is_absent(text) or is_whole:
         return "none", False
-    bits = 8 if _has(text, r"int8|8.?bit") else 4
-    if _has(text, r"gptq|awq|own kernels"):
+    if _has(text, r"\b[1-3].?bits?\b|int[1-3]\b|1\.58|fp8|float8|aqlm|quip"):
+        raise Unpredictable(f"weights in {text}: not a layout that is known")
+    bits = 8 if _has(text, r"int8|8.?bit|llm\.int8") else 4
+    if _has(text, r"gptq|awq|hqq|eetq|own kernels"):
         return f"gptq{bits}", False
     if bits == 8:
         return "int8", False
@@ -490,6 +555,10 @@ _UNKNOWN_METHODS = (
     (r"partially frozen|freeze", "which parts are frozen is not said"),
     (r"boft|\bbone\b|reft|vera\b|fourier|unsloth", "this adapter's own activations are not modelled"),
     (r"distill|dpo|ppo|grpo|rlhf|orpo|kto", "more than one model at work"),
+    (
+        r"bit.?fit|\blayer.?norm|head only|linear probe|apollo|badam|lora.?fa\b",
+        "what trains, or keeps its activations, is not in closed form",
+    ),
 )
 
 
@@ -503,7 +572,7 @@ def _method(row: Row, shape: ModelShape, assumed: list[str]) -> tuple[str, Adapt
         return "lora", _lora(row, shape, trained, text, assumed)
     if _has(text, r"p.?tuning|prefix|prompt|ia3|\badapter"):
         return _small(row, shape, trained, text, assumed)
-    if _has(text, r"full|fine.?tun|sft|dense"):
+    if _has(text, r"full|fine.?tun|sft|dense|\bf?ft\b|pre.?train"):
         return "full", None
     if trained and trained < 0.9 * shape.num_params:
         return "lora", _lora(row, shape, trained, text, assumed)
@@ -519,6 +588,7 @@ def _lora(row: Row, shape: ModelShape, trained: int | None, text: str, assumed: 
         rank = 8
         if not trained:
             assumed.append("rank 8")
+    rank = min(rank, shape.hidden_size)
     targets = _targets(row, shape)
     beside = [linear for linear in shape.linears if linear.name in targets]
     pairs = shape.num_layers * sum(rank * (each.in_features + each.out_features) for each in beside)
@@ -544,7 +614,7 @@ def _dropout(row: Row) -> float:
 def _small(
     row: Row, shape: ModelShape, trained: int | None, text: str, assumed: list[str]
 ) -> tuple[str, Adapter]:
-    virtual = int(_number(re.sub(r"v2", "", text)) or 20)
+    virtual = int(number(re.sub(r"v2", "", text)) or 20)
     method = (
         "prefix"
         if _has(text, r"prefix|p.?tuning.?v2")
@@ -636,21 +706,19 @@ NOTHING = ShardingFacts(optimizer_states=False, gradients=False, parameters=Fals
 
 def _backend(row: Row, assumed: list[str]) -> tuple[Any, ShardingFacts, int]:
     text, ranks = row.get("backend") or "", _whole(row, "n_gpus") or 1
-    away = row.get("offload") or ""
-    states = _has(away, r"optim|state|^\s*cpu offload|yes|fsdp")
-    parameters = _has(away, r"param|^\s*cpu offload|fsdp|weights")
-    offload = {
-        "offload_optimizer": states or (parameters and _has(text, "fsdp")),
-        "offload_parameters": parameters,
-    }
-    if _has(text, r"device_map|model.?parallel|pipeline|naive|tensor.?parallel|\btp\b"):
+    offload = _offload(row, text)
+    if _has(text, r"device_map|model.?parallel|pipeline|naive|tensor.?parallel|\btp\b|\bpp\b|megatron"):
         raise Unpredictable("layers spread over cards by another tool: which card holds what is not said")
+    if _has(
+        text, r"colossal|gemini|alpa|\bjax|\bxla|\btpu|paddle|mindspore|\bmlx\b|context.?parallel|ulysses"
+    ):
+        raise Unpredictable(f"backend {text!r} is not known")
     stage = 0
-    if _has(text, r"zero|deepspeed"):
-        match = re.search(r"(?:zero|stage)\D{0,8}([123])", text, re.IGNORECASE)
-        stage = int(match.group(1)) if match else 2
+    if _has(text, r"zero|deepspeed|\bds\b|\bz[123]\b"):
+        match = re.search(r"(?:zero|stage|z)\D{0,8}([0123])", text, re.IGNORECASE)
+        stage = int(match.group(1)) if match else (3 if _has(text, r"infinity") else 2)
         if not match:
-            assumed.append("ZeRO stage 2")
+            assumed.append(f"ZeRO stage {stage}")
     if _has(text, r"ddp") and stage == 2:
         stage = 0
     if stage:
@@ -675,6 +743,27 @@ def _backend(row: Row, assumed: list[str]) -> tuple[Any, ShardingFacts, int]:
     return "none", replace(NOTHING, **offload), ranks
 
 
+def _offload(row: Row, backend: str) -> dict[str, Any]:
+    """What the cell or the backend's own name says of host memory: optimizer states, weights, or both."""
+    text = row.get("offload") or ""
+    named = _has(backend, r"offload|infinity") and is_absent(text)
+    if named:
+        both = _has(backend, r"fsdp|zero\D{0,8}3|stage\D{0,8}3|infinity")
+        return {"offload_optimizer": True, "offload_parameters": both}
+    if is_absent(text) or _has(text, r"^\s*(no|none|false)\b"):
+        return {"offload_optimizer": False, "offload_parameters": False}
+    if _has(text, r"activation") and not _has(text, r"optim|param|weight|state"):
+        return {"offload_optimizer": False, "offload_parameters": False}
+    parameters = _has(text, r"param|^\s*cpu offload|fsdp|weights|model")
+    only_states = _has(text, r"optim|state")
+    plain = not parameters and not only_states  # "cpu", "yes", "nvme": all that this backend can
+    states = only_states or plain or _has(text, r"^\s*cpu offload|fsdp") or _has(backend, "fsdp")
+    return {
+        "offload_optimizer": states or (parameters and _has(backend, "fsdp")),
+        "offload_parameters": parameters or (plain and not _has(backend, r"(zero|stage)\D{0,8}[12]")),
+    }
+
+
 def _bucket(row: Row) -> int:
     return 200_000_000 if _has(_text(row, "source"), r"swift|factory") else 500_000_000
 
@@ -692,12 +781,24 @@ def _context(row: Row) -> int:
 
 def figures_of(row: Row) -> Figures:
     """The row's figures by kind; a figure of an unstated measure is none of them."""
-    allocated, reserved = _number(row.get("peak_alloc_gib")), _number(row.get("peak_reserved_gib"))
-    process, measure = _number(row.get("nvsmi_gib")), row.get("mem_measure") or ""
-    value = _number(row.get("mem_gib"))
+    allocated, reserved = (
+        number(row.get("peak_alloc_gib")) or None,
+        number(row.get("peak_reserved_gib")) or None,
+    )
+    process, measure = number(row.get("nvsmi_gib")) or None, row.get("mem_measure") or ""
+    value = gib(row)
     outcome = _outcome(row)
-    if value is not None and outcome != "oom" and (row.get("figure_kind") or "peak").startswith("peak"):
-        if allocated is None and _has(measure, r"alloc|active|tracemalloc"):
+    if (
+        value is not None
+        and outcome != "oom"
+        and not _has(row.get("figure_kind") or "", r"^\s*(max.?)?fits?")
+    ):
+        measure = measure if measure.strip() else row.get("figure_kind") or ""
+        if (
+            allocated is None
+            and _has(measure, r"alloc|active|tracemalloc")
+            and not _has(measure, "unallocated")
+        ):
             allocated = value
         elif reserved is None and _has(measure, r"reserved") and not _has(measure, r"process"):
             reserved = value
@@ -714,9 +815,9 @@ def figures_of(row: Row) -> Figures:
 
 def _outcome(row: Row) -> Literal["oom", "fits", ""]:
     kind = row.get("figure_kind") or ""
-    if _has(kind, r"oom|fail|out of memory"):
+    if _has(kind, r"\boom|fail|out.?of.?memory|crash|not.?fit|does.?n.?t fit"):
         return "oom"
-    if _has(kind, r"peak|fit"):
+    if _has(kind, r"peak|fit|ok\b|success|alloc|reserved|used|max"):
         return "fits"
     return ""
 
@@ -727,10 +828,13 @@ def usable_gib(row: Row) -> float | None:
     match = re.search(r"(\d{4,6})\s*MiB", text)
     if match:
         return float(match.group(1)) / 1024
-    size = _number(row.get("gpu_mem_gib"))
+    size = number(row.get("gpu_mem_gib")) or None
     if size is None:
         found = re.search(r"(\d{1,3})\s*(?:GB|GiB|G\b)", text)
         size = float(found.group(1)) if found else None
     if size is None:
-        return None
+        known = card_named(text)
+        return None if known is None else known.usable_bytes / 2**30
+    if size > 1000:  # MiB, as nvidia-smi prints it
+        return size / 1024
     return size if size != round(size) else 0.989 * size  # A100-80GB: 79.15 GiB of 80

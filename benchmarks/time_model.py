@@ -20,6 +20,7 @@ from itertools import combinations
 from pathlib import Path
 
 from paired import save
+from row_words import card_named
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -29,7 +30,13 @@ from launcher.memory.setting import Adapter, Setting
 from launcher.models.shape import LinearShape, ModelShape
 from launcher.plan.time_model import step_time
 
-CARDS = {"A100-80GB": "a100_sxm_80", "T4": "t4"}
+# Names that leave a variant open: the one that most published runs had.
+CARDS = {
+    "A100-80GB": "a100_sxm_80",
+    "A100-40GB": "a100_sxm_40",
+    "H100-80GB": "h100_sxm",
+    "V100-16GB": "v100_16",
+}
 METHODS = {"full": 0, "LoRA": 1, "GPTQ-LoRA": 2, "QLoRA": 3}
 AIM = {"fms-acceleration benchmarks": 0.8}
 Row = dict[str, str]
@@ -85,6 +92,8 @@ def predicted(rows: Sequence[Row]) -> tuple[list[Run], Counter[str]]:
             runs.append(predict(row))
         except Unpredictable as reason:
             reasons[str(reason)] += 1
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # a cell nobody foresaw
+            reasons[f"the row cannot be read: {error}"[:120]] += 1
     return runs, reasons
 
 
@@ -104,9 +113,12 @@ def predict(row: Row) -> Run:
 
 def card(row: Row) -> Gpu:
     """The card's row of gpus.csv."""
-    if row["gpu"] not in CARDS:
+    if row["gpu"] in CARDS:
+        return get(CARDS[row["gpu"]])
+    known = card_named(row["gpu"])
+    if known is None:
         raise Unpredictable(f"card {row['gpu'] or 'not stated'}")
-    return get(CARDS[row["gpu"]])
+    return known
 
 
 def number(row: Row, key: str) -> int:

@@ -1,10 +1,16 @@
 """Levers: what is tried to make a recipe fit, and what is never proposed."""
 
+from itertools import product
+
 import pytest
 
+from launcher.adapters.options import METHODS
 from launcher.backends.options import BACKENDS
 from launcher.backends.support import Refused, cell
-from launcher.plan.levers import BACKEND, CHECKPOINTING, FOUR_BITS, LENGTH, METHOD, turns, typed
+from launcher.plan.levers import BACKEND, CHECKPOINTING, FOUR_BITS, LENGTH, METHOD, OPTIMIZER, turns, typed
+from launcher.plan.turned import turned
+from launcher.recipe.rules import problems_of
+from launcher.recipe.schema import Recipe
 from tests.plan.cards import BERT, LLAMA, recipe, shape
 
 
@@ -19,6 +25,39 @@ def test_nothing_that_the_matrix_refuses_is_proposed(ranks: int, method: str) ->
         backend = turn.changes.get(BACKEND, wanted.backend.name)
         packed = bool(turn.changes.get(FOUR_BITS))
         assert not isinstance(cell(chosen, backend, quantised=packed), Refused), turn.changes
+
+
+def _asked(method: str, backend: str, packed: str, ranks: int, recomputes: bool) -> Recipe:
+    """What a person might type; axes that no rule looks at are left out by giving their values."""
+    found = recipe(
+        adapter=method, backend=backend, loss_chunk_bytes=2**28, activation_checkpointing=recomputes
+    )
+    model = found.model.model_copy(update={packed: True} if packed else {})
+    hardware = found.hardware.model_copy(update={"gpus": ranks})
+    return found.model_copy(update={"model": model, "hardware": hardware})
+
+
+@pytest.mark.parametrize("ranks", [1, 4])
+@pytest.mark.parametrize("packed", ["", "load_in_4bit", "load_in_8bit"])
+def test_no_method_backend_or_packing_leads_to_a_plan_that_is_refused(ranks: int, packed: str) -> None:
+    """The whole product: whatever is asked, each proposal passes every rule that a start applies."""
+    seen = set()
+    for method, backend, recomputes in product(METHODS.names(), BACKENDS.names(), (False, True)):
+        wanted = _asked(method, backend, packed, ranks, recomputes)
+        for turn in turns(wanted, shape(LLAMA), ranks, far=True):
+            key = (method, backend, recomputes, *(turn.changes.get(each) for each in _LOOKED_AT))
+            if turn.changes and key not in seen:
+                seen.add(key)
+                final = turned(wanted, turn.changes)
+                refused = problems_of(final, {})
+                inherited = {problem.what for problem in problems_of(wanted, {})}
+                assert not [each.what for each in refused if each.what not in inherited], turn.changes
+                allowed = cell(final.adapter.method, final.backend.name, quantised=final.model.is_quantised)
+                assert not isinstance(allowed, Refused), turn.changes
+    assert len(seen) > 100
+
+
+_LOOKED_AT = (BACKEND, CHECKPOINTING, FOUR_BITS, METHOD, OPTIMIZER)
 
 
 def test_b007_packed_weights_are_offered_on_zero2_and_never_on_zero3() -> None:
