@@ -10,6 +10,7 @@ import numpy as np
 
 from launcher.data.options import Overflow
 from launcher.data.ragged import Int8, Int64, Ragged, positions
+from launcher.errors import BadValue, Problem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,13 +37,17 @@ class Ends:
 
 
 def fit(rows: Ragged, max_length: int, policy: Overflow, ends: Ends, stride: int | None = None) -> Fitted:
-    """The rows, none longer than `max_length`. `stride` in tokens: from a window's start to the next."""
+    """The rows, none longer than `max_length`. `stride` in tokens: from a window's start to the next.
+
+    Raises BadValue where no length is left for the text.
+    """
     long = rows.lengths > max_length
     num_long = int(long.sum())
     if not num_long:
         return Fitted(rows=rows, sources=None, num_long=0, notice="")
     if policy == "drop":
         return drop(rows, max_length)
+    require_room(max_length, ends.opening + ends.closing)
     if policy == "windows":
         cut, sources = windows(rows, max_length, ends, stride)
         said = f"become {len(sources) - len(rows.lengths) + num_long:,} windows"
@@ -50,6 +55,20 @@ def fit(rows: Ragged, max_length: int, policy: Overflow, ends: Ends, stride: int
     head, lost = _head(policy, max_length, ends)
     cut = Ragged.join(_shortened(block, max_length, head) for _, block in rows.blocks())
     return Fitted(rows=cut, sources=None, num_long=num_long, notice=f"lose {lost}")
+
+
+def require_room(max_length: int, num_own: int) -> None:
+    """Raises BadValue where the tokenizer's own ids alone fill a row: nothing of the text would be left."""
+    if max_length > num_own:
+        return
+    raise BadValue(
+        Problem(
+            what=f"data.max_length: {max_length} leaves no token for the text beside the tokenizer's own "
+            f"{num_own}",
+            right=f"at least {num_own + 1}, better the length of most rows",
+            type="max_length={percentile: 95, cap: 512}",
+        )
+    )
 
 
 def drop(rows: Ragged, max_length: int) -> Fitted:
@@ -98,7 +117,6 @@ def windows(rows: Ragged, max_length: int, ends: Ends, stride: int | None) -> tu
 
 def _windows(rows: Ragged, max_length: int, ends: Ends, stride: int | None) -> tuple[Ragged, Int64]:
     room = max_length - ends.opening - ends.closing
-    assert room > 0, "max_length leaves no room beside the special tokens"
     step = min(stride or max(1, room // 2), room)
     bodies = rows.lengths - ends.opening - ends.closing
     beyond = np.maximum(bodies - room, 0)

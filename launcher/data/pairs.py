@@ -8,7 +8,7 @@ import numpy as np
 
 from launcher.data.encode import encode, encode_pair
 from launcher.data.number_file import NumberWriter
-from launcher.data.overflow import Fitted
+from launcher.data.overflow import Fitted, require_room
 from launcher.data.ragged import Int8, Int64, Ragged, positions, same_in_every_row, side_by_side
 
 
@@ -65,6 +65,9 @@ class Pairs:
 
     def fit(self, max_length: int) -> Fitted:
         """Joined rows. Of a long one the longer text loses its end first, then both do."""
+        num_long = int((self.lengths > max_length).sum())
+        if num_long:
+            require_room(max_length, self.around.num_ids)
         kinds = NumberWriter(np.int8)
 
         def parts() -> Iterator[Ragged]:
@@ -76,7 +79,6 @@ class Pairs:
                 yield self._joined(*heads)
 
         rows = Ragged.join(parts())
-        num_long = int((self.lengths > max_length).sum())
         said = "lose the end of their longer text"
         found = kinds.done() if self.with_kinds else None
         return Fitted(rows=rows, sources=None, num_long=num_long, notice=said, kinds=found)

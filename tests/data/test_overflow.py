@@ -6,8 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launcher.data.encode import encode
+from launcher.data.options import Overflow
 from launcher.data.overflow import Ends, fit, windows
 from launcher.data.ragged import Ragged
+from launcher.errors import BadValue
 
 ENDS = Ends(opening=1, closing=1)
 
@@ -38,6 +40,13 @@ def test_what_is_kept(policy: str, expected: list[int]) -> None:
 
 def test_an_odd_room_gives_the_head_one_more() -> None:
     assert rows_of(fit(made(9), 7, "keep_head_tail", ENDS).rows) == [[100, 1, 2, 3, 8, 9, 200]]
+
+
+@pytest.mark.parametrize("policy", ["keep_head", "keep_tail", "keep_head_tail", "windows"])
+def test_a_length_without_room_for_text_is_refused(policy: Overflow) -> None:
+    with pytest.raises(BadValue, match="2 leaves no token for the text"):
+        fit(made(5), 2, policy, ENDS)
+    assert fit(made(0), 2, policy, ENDS).num_long == 0
 
 
 def test_dropped_rows_are_named() -> None:
@@ -74,7 +83,7 @@ def test_windows_leave_no_id_out_and_never_cross_rows(
     assert seen == {row: set(range(1, body + 1)) for row, body in enumerate(bodies)}
 
 
-@pytest.mark.parametrize("max_length", [2, 3, 4, 5, 9, 50])
+@pytest.mark.parametrize("max_length", [3, 4, 5, 9, 50])
 def test_kept_heads_are_those_of_the_tokenizers_own_truncation(word_tokenizer, max_length):
     texts = ["the cat sat on the mat .", "", "not good", "the unseen cat !"] * 3
     whole = encode(texts, word_tokenizer, special_tokens=True)
@@ -85,7 +94,7 @@ def test_kept_heads_are_those_of_the_tokenizers_own_truncation(word_tokenizer, m
     assert fitted.num_long == int((whole.lengths > max_length).sum())
 
 
-@pytest.mark.parametrize("max_length", [2, 3, 4, 5, 9])
+@pytest.mark.parametrize("max_length", [3, 4, 5, 9])
 def test_kept_tails_are_those_of_the_tokenizers_own_truncation(word_tokenizer, max_length):
     texts = ["the cat sat on the mat .", "", "not good"]
     fitted = fit(encode(texts, word_tokenizer, special_tokens=True), max_length, "keep_tail", ENDS)
