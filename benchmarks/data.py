@@ -566,7 +566,7 @@ PARTS: dict[str, Callable[[int], dict[str, Any]]] = {
     "loader": loader,
     "seed": seed,
 }
-CHILDREN = {
+CHILDREN: dict[str, Callable[..., dict[str, Any]]] = {
     "memory": child_memory,
     "reading": child_reading,
     "csv": child_csv,

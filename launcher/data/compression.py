@@ -45,7 +45,8 @@ class _Kind:
 
 def _frames(file: BinaryIO, kind: _Kind, path: Path) -> Iterator[bytes]:
     """All frames, one after another; a file may hold several, and may be cut inside the last."""
-    make, errors = kind.start(path)
+    make, raised = kind.start(path)
+    errors: tuple[type[Exception], ...] = (*raised, EOFError)
     try:
         rest = file.read(_CHUNK_BYTES)
         while rest.strip(b"\0"):  # gzip files may be filled up with zeros
@@ -58,7 +59,7 @@ def _frames(file: BinaryIO, kind: _Kind, path: Path) -> Iterator[bytes]:
                     yield piece
                 rest = frame.unused_data if frame.eof else file.read(_CHUNK_BYTES)
             rest = rest or file.read(_CHUNK_BYTES)
-    except (*errors, EOFError) as error:
+    except errors as error:
         raise DataError(_broken(path, kind.name, error)) from None
 
 

@@ -1,6 +1,6 @@
 """Rows as a task sees them: texts by role, turns, dialogues, labels, and the line that each came from."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -58,7 +58,7 @@ class Examples:
     """
 
     layout: str
-    texts: dict[str, Sequence[str]]
+    texts: Mapping[str, Sequence[str]]
     labels: Int64 | Float32 | None
     lines: Sequence[int]
     path: Path

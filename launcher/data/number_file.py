@@ -37,7 +37,7 @@ class NumberWriter:
 
     def _write(self, part: Numbers) -> None:
         assert self._file is not None
-        self._file.write(memoryview(part).cast("B") if part.size else b"")
+        self._file.write(part.data.cast("B") if part.size else b"")
 
     def done(self) -> Numbers:
         """All numbers."""

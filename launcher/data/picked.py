@@ -14,11 +14,11 @@ class Picked(Sequence[T], Generic[T]):
 
     def __init__(self, items: Sequence[T], index: Int64) -> None:
         """`index`: int64, best in rising order."""
-        self.items, self.index = items, index
+        self.items, self.places = items, index
 
     def __len__(self) -> int:
         """Items."""
-        return len(self.index)
+        return len(self.places)
 
     @overload
     def __getitem__(self, place: int) -> T: ...
@@ -29,8 +29,8 @@ class Picked(Sequence[T], Generic[T]):
     def __getitem__(self, place: int | slice) -> T | list[T]:
         """One item, or a list of several."""
         if isinstance(place, slice):
-            return [self.items[each] for each in self.index[place].tolist()]
-        return self.items[int(self.index[place])]
+            return [self.items[each] for each in self.places[place].tolist()]
+        return self.items[int(self.places[place])]
 
 
 def pick(items: Sequence[T], index: Int64) -> Sequence[T]:
@@ -40,5 +40,5 @@ def pick(items: Sequence[T], index: Int64) -> Sequence[T]:
     if isinstance(items, array):
         return array(items.typecode, [items[place] for place in index.tolist()])
     if isinstance(items, Picked):
-        return Picked(items.items, items.index[index])
+        return Picked(items.items, items.places[index])
     return Picked(items, index)

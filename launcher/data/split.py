@@ -69,7 +69,7 @@ def read_splits(
         stay, go = held_out_rows(side.examples, options.eval_fraction, seed)
         side, other = side.take(stay), side.take(go)
     leaks = check_leaks(side, other, options.max_leaked_fraction) if other else ()
-    examples, evaluation = side.examples, other and other.examples
+    examples, evaluation = side.examples, None if other is None else other.examples
     names = labels.names if labels else ()
     return Splits(
         train=_draw(examples, options.max_train_rows, seed, _TRAIN_DRAW),

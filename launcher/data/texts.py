@@ -104,7 +104,7 @@ class Empties:
     def __init__(self, layout: Layout, policy: str) -> None:
         """`policy`: drop, keep, error, or auto, which drops up to 1 % of the rows."""
         self.layout, self.policy = layout, policy
-        self.number, self.lines, self.where = 0, list[int](), ""
+        self.number, self.lines, self.where = 0, list[str](), ""
 
     def of(self, table: Table, texts: Mapping[str, Sequence[str]]) -> list[int]:
         """The table's rows that lack a text. Words such as NA, None or null are texts."""
@@ -113,7 +113,7 @@ class Empties:
         rows = sorted(found)
         if rows:
             self.where = self.where or table.where(rows[0])
-            self.lines += [table.lines[row] for row in rows[: 6 - min(6, len(self.lines))]]
+            self.lines += [_line(table, row) for row in rows[: 5 - min(5, len(self.lines))]]
             self.number += len(rows)
         return rows
 
@@ -126,7 +126,7 @@ class Empties:
         """What to say of them; `table`: all rows. Raises DataError where they are too many."""
         if not self.number:
             return ()
-        lines = ", ".join(f"{line:,}" for line in self.lines[:5]) + (" ..." if self.number > 5 else "")
+        lines = ", ".join(self.lines) + (" ..." if self.number > len(self.lines) else "")
         num_rows, name = len(table.rows), table.path.name
         said = f"{self.number:,} of {num_rows:,} rows have no text (line {lines})"
         if self.are_kept:
@@ -143,6 +143,11 @@ class Empties:
             right=f"a text in every row; up to {most:.0%} may be empty and are left out",
             type="data.empty_text=drop, another column (data.columns), or a file without those rows",
         )
+
+
+def _line(table: Table, row: int) -> str:
+    line = f"{table.lines[row]:,}"
+    return line if table.files is None else f"{line} of {table.file(row).name}"
 
 
 def complete_rows(
