@@ -111,3 +111,45 @@ def test_the_hand_written_loop_pads_as_the_product_does(backends: ModuleType) ->
     theirs = backends.collate(backends.token_rows(store))
     assert ours.keys() == theirs.keys()
     assert all(ours[name].equal(theirs[name]) for name in ours)
+
+
+def test_every_setting_of_the_methods_side_by_side_is_a_recipe(root: Path, tmp_path: Path) -> None:
+    from launcher.recipe.load import load_recipe
+
+    sys.path.insert(0, str(root / "benchmarks"))
+    try:
+        methods = load(root / "benchmarks/methods.py")
+    finally:
+        sys.path.remove(str(root / "benchmarks"))
+    for name, case in methods.CASES.items():
+        path = tmp_path / f"{name}.yaml"
+        path.write_text(case.recipe.format(shared=tmp_path, rows=case.rows))
+        cells = methods.cells(case, (1, 2))
+        assert len({cell.folder for cell in cells}) == len(cells) == 2 * 8
+        for cell in cells:
+            recipe = load_recipe(str(path), cell.overrides).recipe
+            assert recipe.adapter.method in cell.label and str(recipe.training.seed) == str(cell.seed)
+        tables = [methods.settings(table, case.rates) for table in methods.TABLES]
+        assert [len(table) for table in tables] == [5, 3, 2]
+
+
+def test_a_block_that_is_not_the_same_work_is_not_measured(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trl_sft = load(root / "benchmarks/trl_sft.py")
+    block = {"wall": 1.0, "cpu": 1.0}
+
+    def apart(difference: float) -> None:
+        ends = [
+            {"losses": [2.0, 1.0 + shift], "peak": 5, "training_peak": 4, "start_peak": 3}
+            for shift in (0.0, difference)
+        ]
+        monkeypatch.setattr(trl_sft, "round_of", lambda *_, **__: ([(block, block)] * 2, ends))
+
+    arguments = trl_sft.argparse.Namespace(pairs=4, precision="fp32", steps=2)
+    apart(0.0)
+    found = trl_sft.measure(Path("nowhere"), arguments)
+    assert found["ours_over_trl"].mean == 1.0 and found["memory_ratio"] == 1.0
+    apart(0.1)
+    with pytest.raises(RuntimeError, match="not the same work"):
+        trl_sft.measure(Path("nowhere"), arguments)

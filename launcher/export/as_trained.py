@@ -53,7 +53,7 @@ def typed_rows(texts: Sequence[str], options: DataOptions, layout: str) -> Examp
 
     Of a pair, the two texts stand around a tab; of a dialogue, earlier turns stand in front, tabs between.
     """
-    columns: dict[str, list[str]] = {"text": [*texts]}
+    columns: dict[str, Sequence[str]] = {"text": [*texts]}
     dialogues = places = None
     if layout in _PAIRS and (layout == "text_pair" or any("\t" in text for text in texts)):
         parts = [text.partition("\t") for text in texts]

@@ -1,10 +1,14 @@
-"""Every method's runs on one backend, in one pair of processes: imports cost more than steps.
+"""Every method's runs: of each backend in one pair of processes, all of them forks of one that has imported.
 
-accelerate launch --config_file accelerate_configs/zero2.yaml -m tests.adapters.method_cells FOLDER BACKEND
+    python -m tests.adapters.method_cells FOLDER zero2=classifier-ia3,generator-lora-dora single_gpu=...
+
+Those of freezing by epoch and of the optimizers are among them, as full fine-tuning with one thing changed.
 """
 
 import os
+import random
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import torch
@@ -14,10 +18,12 @@ import launcher.train.rank as rank
 from launcher.backends.options import BACKENDS
 from launcher.backends.support import Refused, cell
 from launcher.hardware.probe import machine as probe
+from launcher.optim.table import works_on
 from launcher.process.arguments import parse
 from launcher.process.starter import read_starter
 from launcher.train.job import Job
 from tests.equivalence.cells import run_with_start
+from tests.faults import warm
 
 VARIANTS = {
     "bottleneck-pfeiffer": ("bottleneck", ["bottleneck_size=8", "bottleneck_placement=pfeiffer"]),
@@ -31,22 +37,60 @@ VARIANTS = {
     "lora-rs": ("lora", ["lora_r=4", "use_rslora=true", "lora_target_modules=mlp"]),
     "lora-plus": ("lora", ["lora_r=4", "loraplus_lr_ratio=4", "learning_rate=1e-2"]),
     "full-layerwise": ("full", ["layerwise_lr_decay=0.8", "learning_rate=4e-3"]),
+    "full-by-epoch": ("full", ["freeze.schedule={0: head, 1: all}", "learning_rate=4e-3"]),
+    "full-sgd": ("full", ["optim=sgd", "learning_rate=1.0"]),
+    "full-adafactor": ("full", ["optim=adafactor", "learning_rate=3e-2"]),
+    "full-8bit": ("full", ["optim=adamw_8bit", "learning_rate=4e-3"]),
+    "full-paged-8bit": ("full", ["optim=paged_adamw_8bit", "learning_rate=4e-3"]),
     "qlora": ("lora", ["lora_r=4", "lora_target_modules=all-linear", "load_in_4bit=true"]),
 }
 NUM_ROWS = 8
 KINDS = ("classifier", "generator")
+BACKENDS_X2 = (
+    *("multi_gpu", "zero1", "zero2", "zero2_offload", "zero3", "zero3_offload"),
+    *("fsdp2", "fsdp2_offload"),
+)
+
+
+def runs_on(backend: str, kind: str, variant: str) -> bool:
+    """Whether it is not refused there; a prefix needs a decoder's cache."""
+    method, overrides = VARIANTS[variant]
+    packed = "load_in_4bit=true" in overrides
+    optim = next((word.partition("=")[2] for word in overrides if word.startswith("optim=")), "adamw_torch")
+    refused = isinstance(cell(method, backend, quantised=packed), Refused) or not works_on(optim, backend)
+    return not refused and not (kind == "classifier" and method == "prefix")
 
 
 def names_of(backend: str) -> list[str]:
-    """`kind-variant` of everything that runs on a backend: a prefix needs a decoder's cache."""
+    """`kind-variant` of everything that runs on a backend."""
+    pairs = [(kind, variant) for kind in KINDS for variant in VARIANTS]
+    return [f"{kind}-{variant}" for kind, variant in pairs if runs_on(backend, kind, variant)]
+
+
+def tenth(seed: int) -> list[tuple[str, str]]:
+    """Of all pairs of backend and name about a tenth, drawn by the seed: every variant once, every backend.
+
+    Those that few backends run choose first, each among the backends with the fewest so far.
+    """
+    draw = random.Random(seed)
+    left: dict[str, int] = dict.fromkeys(BACKENDS_X2, 0)
     found = []
-    for kind in KINDS:
-        for variant, (method, overrides) in VARIANTS.items():
-            packed = "load_in_4bit=true" in overrides
-            refused = isinstance(cell(method, backend, quantised=packed), Refused)
-            if not refused and not (kind == "classifier" and method == "prefix"):
-                found.append(f"{kind}-{variant}")
-    return found
+    for variant in sorted(VARIANTS, key=lambda each: (len(_places(each)), draw.random())):
+        places = _places(variant)
+        fewest = min(left[backend] for backend, _ in places)
+        backend, name = draw.choice([place for place in places if left[place[0]] == fewest])
+        left[backend] += 1
+        found.append((backend, name))
+    return sorted(found)
+
+
+def _places(variant: str) -> list[tuple[str, str]]:
+    return [
+        (backend, f"{kind}-{variant}")
+        for backend in BACKENDS_X2
+        for kind in KINDS
+        if runs_on(backend, kind, variant)
+    ]
 
 
 def words(folder: Path, backend: str, name: str) -> list[str]:
@@ -88,17 +132,43 @@ def _logits(job: Job, rows: list[torch.Tensor]) -> torch.Tensor:
     return torch.stack(found)
 
 
-def main(folder: Path, backend: str, *only: str) -> None:
-    """All runs of a backend, one after another, in one process group."""
+def live(folder: Path, backend: str, names: Iterable[str]) -> int:
+    """A rank's whole life: these runs of a backend, one after another, in one process group."""
     starter = read_starter(os.environ, parse(["--backend", backend]))
     world = rank.join(starter, probe("cpu"), needs_group=BACKENDS.get(backend).needs_group)
     leave = rank.leave
     rank.join = lambda *_, **__: world
     rank.leave = lambda *_, **__: world.barrier()
-    for name in only or names_of(backend):
+    for name in names:
         run_with_start(parse(words(folder, backend, name)), starter, after=keep_end)
     leave(world, failed=False)
+    return 0
+
+
+def run_cells(folder: Path, backend: str, names: Sequence[str]) -> bool:
+    """These runs in forks of this process, two where the backend takes two; whether all went well.
+
+    What they said is in `folder / BACKEND.log`.
+    """
+    ended = warm.run_ranks(
+        [],
+        num_ranks=1 if BACKENDS.get(backend).max_ranks == 1 else 2,
+        log=folder / f"{backend}.log",
+        life=lambda: live(folder, backend, names),
+        timeout_s=60.0 + 30.0 * len(names),
+    )
+    return ended.succeeded
+
+
+def main(folder: Path, wanted: Sequence[str]) -> int:
+    """Backend after backend; one that fails does not keep the others from running."""
+    warm.warm_up()
+    failed = 0
+    for each in wanted:
+        backend, _, names = each.partition("=")
+        failed += not run_cells(folder, backend, names.split(","))
+    return failed
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), *sys.argv[2:])
+    sys.exit(main(Path(sys.argv[1]), sys.argv[2:]))

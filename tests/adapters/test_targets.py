@@ -37,6 +37,26 @@ FAMILIES: dict[str, tuple[Any, dict[str, Any], set[str]]] = {
         {"q_proj", "k_proj", "v_proj", "o_proj"},
     ),
 }
+SEPARATE, FUSED = {"q_proj", "k_proj", "v_proj", "o_proj"}, {"query_key_value", "dense"}
+FAMILIES |= dict.fromkeys(("albert", "electra", "ernie"), FAMILIES["bert"])
+FAMILIES |= {
+    "distilbert": (
+        AutoModelForSequenceClassification,
+        {"dim": 64, "hidden_dim": 64, "n_layers": 2, "n_heads": 4},
+        {"q_lin", "k_lin", "v_lin", "out_lin"},
+    ),
+    "deberta-v2": (
+        AutoModelForSequenceClassification,
+        SMALL,
+        {"query_proj", "key_proj", "value_proj", "dense"},
+    ),
+    "falcon": (AutoModelForCausalLM, SMALL, FUSED),
+    "phi3": (AutoModelForCausalLM, SMALL | {"pad_token_id": 0}, {"qkv_proj", "o_proj"}),
+}
+FAMILIES |= dict.fromkeys(
+    ("qwen3", "gemma", "gemma2", "gemma3_text", "glm", "glm4", "olmo2", "granite"),
+    (AutoModelForCausalLM, SMALL | {"num_key_value_heads": 2, "pad_token_id": 0}, SEPARATE),
+)
 
 
 def names_of(kind: str) -> list[str]:

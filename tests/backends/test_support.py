@@ -11,12 +11,16 @@ from launcher.backends.options import BACKENDS
 from launcher.backends.support import GPU_PROOFS, PROOFS, Proven, Refused, Upstream, cell
 from launcher.errors import RecipeError
 from launcher.recipe.load import load_recipe
-from tests.equivalence.cells import EXACT, WIDE, cells_of
+from tests.adapters import test_methods_agree
+from tests.adapters.method_cells import VARIANTS
+from tests.equivalence.cells import CLOSE, EXACT, WIDE, cells_of
 from tests.equivalence.started import BACKEND_NAMES
 from tests.train import test_backends_agree
 
+TABLES = (PROOFS, GPU_PROOFS, support.QUANTISED_PROOFS, support.BF16_PROOFS)
 
-@pytest.mark.parametrize("proof", sorted({*PROOFS.values(), *GPU_PROOFS.values()}))
+
+@pytest.mark.parametrize("proof", sorted({proof for table in TABLES for proof in table.values()}))
 def test_every_proof_is_a_test_that_exists(proof: str, root: Path) -> None:
     file, _, name = proof.partition("::")
     tree = ast.parse((root / file).read_text(encoding="utf-8"))
@@ -37,14 +41,27 @@ def test_the_proofs_run_what_they_are_named_for() -> None:
     assert {cell.split("-")[1] for cell in WIDE} == {
         method for (method, _), test in PROOFS.items() if test == support.FROM_DISK
     }
+    close = {method for method, _ in support.BF16_PROOFS}
+    assert close == {cell.split("-")[1] for cell in CLOSE} and all(
+        set(CLOSE) <= {*cells_of(b)} for _, b in support.BF16_PROOFS
+    )
     agree = {backend for (_, backend), test in PROOFS.items() if test == support.AGREE}
     assert agree <= {"single_gpu", *test_backends_agree.BACKENDS}
 
 
+def test_the_methods_proofs_are_pairs_that_are_compared() -> None:
+    ran = {(VARIANTS[name.partition("-")[2]][0], backend) for backend, name in test_methods_agree.ALL}
+    ran |= {(method, "single_gpu") for method, _ in ran}
+    assert {pair for pair, test in PROOFS.items() if test == support.METHODS_AGREE} <= ran
+    packed = {(backend, name) for backend, name in test_methods_agree.ALL if name.endswith("-qlora")}
+    assert {b for _, b in support.QUANTISED_PROOFS} <= {"single_gpu", *(backend for backend, _ in packed)}
+
+
 @pytest.mark.parametrize("backend", BACKENDS.names())
 @pytest.mark.parametrize("method", METHODS.names())
-def test_every_cell_has_a_standing(method: str, backend: str) -> None:
-    found = cell(method, backend)
+@pytest.mark.parametrize("precision", support.PRECISIONS)
+def test_every_cell_has_a_standing(method: str, backend: str, precision: str) -> None:
+    found = cell(method, backend, precision=precision)
     assert isinstance(found, Proven) or (isinstance(found, Upstream) and found.warning)
 
 

@@ -58,23 +58,34 @@ def run_ranks(
     log: Path,
     install: Callable[[int], Any] = lambda rank: None,
     meanwhile: Callable[[list[int]], None] = lambda pids: None,
+    life: Callable[[], int] | None = None,
     timeout_s: float = 120.0,
 ) -> Ended:
     """Run `launcher/run.py` with these words. `install(rank)` puts faults into a rank before it starts.
+
+    `life` is what a rank does instead of that.
 
     `meanwhile` is called with the pids once all ranks have started. Whatever outlives `timeout_s` is killed
     and counts as -9.
     """
     port = free_port()
     with log.open("wb") as file:
-        pids = [_fork(words, rank, num_ranks, port, file.fileno(), install) for rank in range(num_ranks)]
+        pids = [
+            _fork(words, rank, num_ranks, port, file.fileno(), install, life) for rank in range(num_ranks)
+        ]
         meanwhile(pids)
         codes = _wait(pids, timeout_s)
     return Ended(codes=codes, text=log.read_text(errors="replace"))
 
 
 def _fork(
-    words: Sequence[str], rank: int, num_ranks: int, port: int, output: int, install: Callable[[int], Any]
+    words: Sequence[str],
+    rank: int,
+    num_ranks: int,
+    port: int,
+    output: int,
+    install: Callable[[int], Any],
+    life: Callable[[], int] | None,
 ) -> int:
     pid = os.fork()
     if pid:
@@ -105,7 +116,7 @@ def _fork(
         install(rank)
         from launcher.process.rank_process import run_as_rank
 
-        code = run_as_rank(list(words))
+        code = run_as_rank(list(words)) if life is None else life()
     except BaseException:
         import traceback
 
