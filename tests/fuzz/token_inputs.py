@@ -84,7 +84,7 @@ def _use(path: Path, data: dict[str, Any], folder: Path, task: str, model: str) 
     (file := folder / "job.yaml").write_text(as_yaml(lines), encoding="utf-8", errors="replace")
     recipe = load_recipe(str(file)).recipe
     made = prepare_data(recipe, say=str, root=folder / "cache")
-    found = survey(recipe.data, task, 1, made.tokenizer, 66, num_examples=2)
+    found = survey(recipe.data, task, recipe.training.seed, made.tokenizer, num_examples=2)
     assert not found.problems, found.problems
     assert found.as_json()["rows"] is not None
     _every_row_once(made)
