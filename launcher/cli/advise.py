@@ -24,7 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print or write the recipe; what to type next goes to standard error."""
-    from launcher.plan.advise import Situation, advise
+    from launcher.plan.advice_choices import Situation
+    from launcher.plan.advise import advise
     from launcher.plan.advised_recipe import recipe_text
     from launcher.plan.sweep import card_name
 

@@ -13,17 +13,16 @@ from launcher.errors import DoesNotFit, LauncherError, Problem
 from launcher.facts import Machine
 from launcher.hardware import catalog
 from launcher.hardware.catalog import Gpu
-from launcher.memory.host import host_memory
 from launcher.models.config_file import find_config
 from launcher.models.options import ModelOptions
 from launcher.models.read_shape import require_dense, shape_of
 from launcher.models.shape import ModelShape
+from launcher.plan.advice_choices import Choice, Situation, choices, leaves_card
 from launcher.plan.candidates import candidates
 from launcher.plan.fit import Judged, fastest, judge, why_not
-from launcher.plan.levers import BACKEND, MICRO
+from launcher.plan.levers import MICRO, OPTIMIZER
 from launcher.plan.pretend import pretend_machine
 from launcher.plan.turned import turned
-from launcher.precision import choose
 from launcher.recipe.schema import Recipe
 from launcher.units import GIB, format_bytes
 
@@ -37,29 +36,6 @@ LARGE_CARD_GIB = 38
 FULL_ON_LARGE_CARD = 4_000_000_000
 # A plan whose memory is derived and not validated leaves so much of the card free.
 CAUTIOUS_SHARE = 0.85
-
-
-@dataclass(frozen=True, kw_only=True)
-class Situation:
-    """What a person says: the model, so many rows, the card and how many of it."""
-
-    model: str
-    rows: int
-    gpu: str
-    gpus: int = 1
-    task: str | None = None
-    train_file: str | None = None
-    max_length: int = 512
-    ask_hub: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Choice:
-    """One decision: a dotted key, its value and why."""
-
-    key: str
-    value: Any
-    reason: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,10 +63,8 @@ def advise(situation: Situation) -> Advice:
             rejected.append(f"{method}: {reason}")
             continue
         final = turned(recipe, {**best.candidate.changes, MICRO: best.candidate.setting.micro_batch})
-        choices = _choices(situation, final, shape, gpu, machine, best, why)
-        return Advice(
-            situation=situation, recipe=final, choices=choices, judged=best, rejected=tuple(rejected)
-        )
+        found = choices(situation, final, shape, gpu, machine, best, why)
+        return Advice(situation=situation, recipe=final, choices=found, judged=best, rejected=tuple(rejected))
     raise DoesNotFit(_nothing_fits(situation, rejected))
 
 
@@ -130,15 +104,18 @@ def _best(
 ) -> tuple[Judged | None, str]:
     """The fastest plan that fits, or why there is none.
 
-    Packed weights only where nothing else fits; room to spare where memory is only derived; activations
-    recomputed where a large language model trains whole.
+    AdamW on the card comes first, then 8-bit or factored states, then host memory, and packed weights only
+    where nothing else fits; room to spare where memory is only derived; activations recomputed where a large
+    language model trains whole.
     """
     judged = [judge(each, gpu, gpu.usable_bytes) for each in candidates(recipe, shape, machine, num_ranks)]
     plain = [each for each in judged if each.candidate.setting.quantisation == "none"]
     roomy = [each for each in plain if _is_roomy(each)]
     if shape.is_decoder and shape.num_params >= SMALL_MODEL and recipe.adapter.method == "full":
         roomy = [each for each in roomy if each.candidate.setting.checkpointing == "full"]
-    best = fastest(roomy) or fastest(plain) or fastest(judged)
+    here = [each for each in roomy if not leaves_card(each)]
+    same = [each for each in here if OPTIMIZER not in each.candidate.changes]
+    best = fastest(same) or fastest(here) or fastest(roomy) or fastest(plain) or fastest(judged)
     return best, "" if best else why_not(min(judged, key=lambda each: each.over_bytes))
 
 
@@ -183,70 +160,6 @@ def _training(situation: Situation, task: str, method: str) -> Mapping[str, Any]
         "weight_decay": 0.0 if method == "lora" else 0.01,
         "save_steps": "0.5 epochs",
     }
-
-
-def _choices(
-    situation: Situation,
-    recipe: Recipe,
-    shape: ModelShape,
-    gpu: Gpu,
-    machine: Machine,
-    best: Judged,
-    why_method: str,
-) -> tuple[Choice, ...]:
-    training, setting = recipe.training, best.candidate.setting
-    precision, precision_why = choose("auto", machine)
-    needed = f"{format_bytes(best.needed_bytes)} of {format_bytes(gpu.usable_bytes)}"
-    rate_why = "lora: 5e-5 to 1e-4" if recipe.adapter.method == "lora" else "full: lower it where it jumps"
-    found = [
-        Choice(key="adapter.method", value=recipe.adapter.method, reason=why_method),
-        Choice(key="training.precision", value=precision, reason=precision_why),
-        Choice(key="backend.name", value=recipe.backend.name, reason=_backend_why(best, situation)),
-        Choice(
-            key="training.per_device_train_batch_size",
-            value=setting.micro_batch,
-            reason=f"needs {needed}, driver and margin counted; the fastest that fits",
-        ),
-        Choice(
-            key="training.activation_checkpointing",
-            value=training.activation_checkpointing,
-            reason=_checkpointing_why(training.activation_checkpointing),
-        ),
-        Choice(key="training.learning_rate", value=training.learning_rate, reason=rate_why),
-        Choice(
-            key="training.num_train_epochs",
-            value=training.num_train_epochs,
-            reason=f"{situation.rows:,} rows: {_steps(situation, recipe):,} steps",
-        ),
-    ]
-    if recipe.model.load_in_4bit:
-        why = "frozen weights packed: in 16 bits they do not fit"
-        found.append(Choice(key="model.load_in_4bit", value=True, reason=why))
-    if training.loss_chunk_bytes is not None:
-        why = f"all logits at once ({shape.vocab_size:,} words) would take more"
-        found.append(Choice(key="training.loss_chunk_bytes", value=training.loss_chunk_bytes, reason=why))
-    return tuple(found)
-
-
-def _backend_why(best: Judged, situation: Situation) -> str:
-    if BACKEND in best.candidate.changes:
-        held = format_bytes(sum(term.num_bytes for term in host_memory(best.candidate.setting)))
-        facts = best.candidate.setting.sharding
-        leaves = facts.offload_optimizer or facts.offload_parameters
-        where = "kept in host memory" if leaves else "divided over the cards"
-        return f"the fastest that fits: states are {where}; host memory needed: {held}"
-    return "one process" if situation.gpus == 1 else "everything fits on each card: only gradients travel"
-
-
-def _checkpointing_why(is_on: bool) -> str:
-    if is_on:
-        return "activations are computed again: a quarter to a third slower, far less memory"
-    return "activations fit: nothing is computed twice"
-
-
-def _steps(situation: Situation, recipe: Recipe) -> int:
-    per_epoch = -(-situation.rows // recipe.training.global_batch_size)
-    return round(per_epoch * recipe.training.num_train_epochs)
 
 
 def _nothing_fits(situation: Situation, rejected: list[str]) -> Problem:

@@ -61,6 +61,27 @@ def test_every_decision_stands_beside_its_reason(run_verb: Run) -> None:
     assert "p_tuning" in text
 
 
+@pytest.mark.parametrize(
+    ("model", "gpu", "optim"),
+    [(LLAMA8B, "rtx3090", "adamw_torch_fused"), (QWEN3B, "a100_pcie_40", "paged_adamw_8bit")],
+)
+def test_adamw_stays_where_it_fits_and_smaller_states_have_their_reason(
+    model: str, gpu: str, optim: str, run_verb: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / "advised.yaml"
+    assert advised(run_verb, path, model, 20_000, gpu).training.optim == optim
+    assert ("AdamW's moments do not fit" in path.read_text(encoding="utf-8")) == (
+        optim != "adamw_torch_fused"
+    )
+
+
+def test_rows_are_never_longer_than_the_positions_take(run_verb: Run, tmp_path: Path) -> None:
+    found = advised(
+        run_verb, tmp_path / "a.yaml", "FacebookAI/roberta-large", 300, "rtx3090", "--max-length", "600"
+    )
+    assert found.data.max_length == 512
+
+
 def test_many_rows_try_every_weight_first_and_say_why_not(run_verb: Run) -> None:
     code, out, _ = run_verb(
         "advise", "--model", LLAMA8B, "--rows", "500000", "--gpu", "rtx3060", "--gpus", "1"
