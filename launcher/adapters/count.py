@@ -102,15 +102,20 @@ def bottleneck_params(width: int, size: int) -> int:
     return 2 * width * size + size + width
 
 
+def input_width(shape: ModelShape) -> int:
+    """Of a token's embedding: narrower than the blocks in ELECTRA's small model and in some of OPT's."""
+    return shape.word_embedding_params // shape.vocab_size
+
+
 def prompt_params(shape: ModelShape, num_tokens: int) -> int:
-    """One vector of the hidden width for each token."""
-    return num_tokens * shape.hidden_size
+    """One vector as wide as a token's embedding for each token."""
+    return num_tokens * input_width(shape)
 
 
 def p_tuning_params(shape: ModelShape, num_tokens: int, encoder_hidden_size: int) -> int:
-    """The tokens' embedding, and three linear layers hidden -> encoder -> encoder -> hidden with biases."""
-    hidden, inner = shape.hidden_size, encoder_hidden_size
-    return prompt_params(shape, num_tokens) + (hidden + inner + hidden) * inner + inner + inner + hidden
+    """The tokens' embedding, and three linear layers width -> encoder -> encoder -> width with biases."""
+    width, inner = input_width(shape), encoder_hidden_size
+    return prompt_params(shape, num_tokens) + (width + inner + width) * inner + inner + inner + width
 
 
 def prefix_params(shape: ModelShape, num_tokens: int, projection_size: int = 0) -> int:

@@ -23,7 +23,7 @@ from launcher.adapters.prompt import PromptOptions
 from launcher.errors import BadValue, Problem
 
 
-def _config(options: AdapterOptions, task: str) -> PeftConfig:
+def _config(options: AdapterOptions, model: Any, task: str) -> PeftConfig:
     kind = TASK_TYPES[task]
     if isinstance(options, PrefixOptions):
         return PrefixTuningConfig(
@@ -32,14 +32,29 @@ def _config(options: AdapterOptions, task: str) -> PeftConfig:
             prefix_projection=options.prefix_projection,
             encoder_hidden_size=options.encoder_hidden_size if options.prefix_projection else None,
         )
+    sizes = _sizes(model)
     if isinstance(options, PTuningOptions):
         return PromptEncoderConfig(
             task_type=kind,
             num_virtual_tokens=options.num_virtual_tokens,
             encoder_hidden_size=options.encoder_hidden_size,
+            **sizes,
         )
     assert isinstance(options, PromptOptions)
-    return PromptTuningConfig(task_type=kind, num_virtual_tokens=options.num_virtual_tokens)
+    return PromptTuningConfig(task_type=kind, num_virtual_tokens=options.num_virtual_tokens, **sizes)
+
+
+def _sizes(model: Any) -> dict[str, int]:
+    """What PEFT would read off the configuration, by names that not every family has.
+
+    The vectors stand among embeddings, which are narrower than the blocks in some models.
+    """
+    config = model.config
+    return {
+        "token_dim": int(model.get_input_embeddings().weight.shape[1]),
+        "num_layers": int(config.num_hidden_layers),
+        "num_attention_heads": int(config.num_attention_heads),
+    }
 
 
 def apply(model: nn.Module, options: AdapterOptions, *, task: str) -> nn.Module:
@@ -49,7 +64,7 @@ def apply(model: nn.Module, options: AdapterOptions, *, task: str) -> nn.Module:
     """
     if isinstance(options, PrefixOptions):
         _require_cache(model)
-    return wrap(model, _config(options, task))
+    return wrap(model, _config(options, model, task))
 
 
 def _require_cache(model: nn.Module) -> None:
@@ -63,6 +78,23 @@ def _require_cache(model: nn.Module) -> None:
                 what=f"prefix reaches attention through a key-value cache, and {kind} takes none here",
                 right="prompt, p_tuning, bottleneck, ia3 or lora; prefix with a decoder",
                 type="adapter.method=p_tuning, or adapter.method=lora",
+            )
+        )
+
+
+def _require_equal_width(model: Any) -> None:
+    """PEFT (0.21) makes its vectors as wide as the blocks; torch would say so only at the first forward."""
+    config = model.config.get_text_config()
+    narrow = model.get_input_embeddings().weight.shape[-1]
+    if narrow != getattr(config, "hidden_size", narrow):
+        raise BadValue(
+            Problem(
+                where="adapter.method",
+                what=f"virtual tokens are {config.hidden_size} wide, the embeddings of this "
+                f"{config.model_type} {narrow}: they cannot stand in front of them",
+                right="bottleneck, ia3 or lora; virtual tokens with a model whose embeddings are as wide as "
+                "its blocks",
+                type="adapter.method=lora",
             )
         )
 
