@@ -26,17 +26,21 @@ SETTINGS = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "DS_ACCELERATOR"
 SETTINGS |= {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
 
 
-def import_everything() -> None:
+def warm_up(asked: list[Cell]) -> None:
     """What every rank needs, once; forks share it."""
+    import torch
+
+    torch.set_num_threads(1)  # before anything is computed: a pool of threads would not survive a fork
     import accelerate  # noqa: F401
     import deepspeed  # noqa: F401
     import peft  # noqa: F401
     import transformers  # noqa: F401
 
-    import launcher.rehearse.logits_torch
-    import launcher.rehearse.model_torch
-    import launcher.rehearse.reload_torch
     import launcher.train.rank  # noqa: F401
+    from launcher.rehearse.warm_torch import build_models, import_pieces
+
+    import_pieces()
+    build_models(load_recipe(cell.name).recipe for cell in asked)
 
 
 def rehearse(cell: Cell, folder: Path) -> int:
@@ -91,8 +95,8 @@ def show(verdict: dict[str, object]) -> None:
         print(f"  stage '{verdict['failed_stage']}': {verdict['message']}", file=sys.stderr, flush=True)
 
 
-def run_all(asked: list[Cell], workers: int) -> list[dict[str, object]]:
-    """So many at a time; verdicts in the order of their ends."""
+def run_all(asked: list[Cell], workers: int, kept: Path | None) -> list[dict[str, object]]:
+    """So many at a time; verdicts in the order of their ends, written to `kept` as they come."""
     waiting, found = list(reversed(asked)), []
     running: dict[int, tuple[Cell, Path]] = {}
     with tempfile.TemporaryDirectory(prefix="launcher-library-") as name:
@@ -105,6 +109,8 @@ def run_all(asked: list[Cell], workers: int) -> list[dict[str, object]]:
             if pid in running:
                 found.append(told(*running.pop(pid)))
                 show(found[-1])
+                if kept is not None:
+                    kept.write_text(json.dumps(found, indent=1), encoding="utf-8")
     return found
 
 
@@ -133,10 +139,8 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     os.environ.update(SETTINGS)
     begin = time.perf_counter()
-    import_everything()
-    verdicts = run_all(asked, args.workers)
-    if args.json:
-        args.json.write_text(json.dumps(verdicts, indent=1), encoding="utf-8")
+    warm_up(asked)
+    verdicts = run_all(asked, args.workers, args.json)
     failed = sum(not verdict["passed"] for verdict in verdicts)
     took = (time.perf_counter() - begin) / 60
     print(f"{len(verdicts) - failed} of {len(verdicts)} rehearsals passed in {took:.1f} minutes")

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from launcher.report.axis import Axis, horizontal, vertical
-from launcher.report.figures import NONE, shown
+from launcher.report.figures import NONE, shown, told_apart
 from launcher.report.markup import Safe, empty, folded, join, table, tag
 from launcher.report.series import Series, thin
 
@@ -110,10 +110,11 @@ def _described(chart: Chart) -> str:
 
 def _grid(chart: Chart, x: Axis, y: Axis) -> list[Safe]:
     made = []
-    for value in y.ticks(5):
+    ticks = y.ticks(5)
+    for value, words in zip(ticks, told_apart(ticks, chart.words), strict=True):
         place = f"{y.place(value):.1f}"
         made.append(empty("line", x1=_LEFT, x2=WIDTH - _RIGHT, y1=place, y2=place, class_="grid"))
-        made.append(tag("text", chart.words(value), x=_LEFT - 6, y=place, class_="y"))
+        made.append(tag("text", words, x=_LEFT - 6, y=place, class_="y"))
     for value in x.ticks(8):
         if value == int(value):
             made.append(

@@ -1,6 +1,8 @@
 """Numbers out of files that anything may have written, and numbers as people read them."""
 
 import math
+import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from launcher.units import format_bytes, format_seconds
@@ -29,6 +31,21 @@ def shown(value: float | None) -> str:
     if value == int(value) and abs(value) < 1e7:
         return f"{int(value):,}"
     return f"{value:,.0f}" if 1e3 <= abs(value) < 1e7 else f"{value:.4g}"
+
+
+def told_apart(values: Sequence[float], words: Callable[[float], str], most: int = 9) -> list[str]:
+    """Values beside one another, as for the ticks of an axis: so many figures that no two look the same.
+
+    More than `most` characters would not fit; a power of ten is shorter there.
+    """
+    found = [words(value) for value in values]
+    for figures in range(5, 10):
+        if len({*found}) == len(found) and max(map(len, found), default=0) <= most:
+            break
+        plain = [f"{value:.{figures}g}" for value in values]
+        powers = [re.sub(r"e([+-])0*", r"e\1", f"{value:.{figures - 1}e}") for value in values]
+        found = plain if max(map(len, plain), default=0) <= most else powers
+    return found
 
 
 def in_bytes(value: Any) -> str:

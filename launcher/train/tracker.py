@@ -111,6 +111,7 @@ def _places(name: str, folder: Path) -> dict[str, Any]:
     """Its files lie in the run folder; what the run prints stays here, it may hold what is no metric."""
     if name == "wandb":
         made = importlib.import_module("wandb").Settings
-        settings = made(console="off", save_code=False, init_timeout=INIT_S)
+        # Quiet: its table of every metric would stand between the run's last words and the prompt.
+        settings = made(console="off", quiet=True, save_code=False, init_timeout=INIT_S)
         return {"dir": str(folder), "settings": settings}
     return {"log_dir": str(folder / "swanlab")}

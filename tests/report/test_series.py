@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launcher.report.axis import horizontal, round_ticks, vertical
+from launcher.report.figures import shown, told_apart
 from launcher.report.series import series, thin
 
 VALUES = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=400)
@@ -52,3 +53,18 @@ def test_an_axis_is_logarithmic_only_where_values_lie_far_apart(values: list[flo
 def test_one_value_and_one_step_have_an_axis() -> None:
     assert 0 <= vertical([0.0], start=100, end=0).place(0.0) <= 100
     assert horizontal([5.0], start=0, end=100).place(5.0) == 0
+
+
+def test_ticks_of_a_narrow_range_do_not_all_look_the_same() -> None:
+    narrow = round_ticks(0.00099989, 0.00100001, 5)
+    assert len({*map(shown, narrow)}) < len(narrow), "four figures are too few here"
+    words = told_apart(narrow, shown)
+    assert len({*words}) == len(words) and max(map(len, words)) <= 9
+    assert told_apart([0.0, 0.5, 1.0], shown) == ["0", "0.5", "1"]
+    assert told_apart([], shown) == []
+
+
+@given(low=st.floats(1e-12, 1e9), share=st.floats(1e-5, 10))
+def test_ticks_are_told_apart_whatever_the_range(low: float, share: float) -> None:
+    ticks = round_ticks(low, low * (1 + share), 5)
+    assert len({*told_apart(ticks, shown)}) == len(ticks)
