@@ -1,52 +1,49 @@
-"""The live-byte tracker against torch.profiler's memory events, and the closed form against the trace.
+"""The live-byte tracker against torch.profiler's memory events, the trace against both, and its time.
 
 `--only profiler`: real runs on this machine's CPU, every phase, every rank; bound 2 %.
-`--only estimate`: peaks over a grid of public models, without weights; bound 3 %. `--lines FILE` notes
-every phase of every setting as it is found.
+`--only traced`: the trace, in a world that is not there, against rank 0 of those runs; bound 2 %.
+`--only estimate`: the closed form's peaks over a grid of public models, without weights; bound 3 %.
+`--lines FILE` notes every phase of every setting as it is found.
+`--only time`: a 7B model's trace, start to answer, on every backend that is traced; bound 20 s.
 """
 
 import argparse
 import json
 import os
 import re
-import socket
 import statistics
-import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.paired import save
+from benchmarks.forked_ranks import TIMEOUT_S, in_forks, warm_up
+from benchmarks.paired import save, saved
+from benchmarks.traced_models import (
+    ENCODERS,
+    sharded_request,
+    sharded_requests,
+    single_requests,
+    tiny_request,
+)
 from launcher.adapters.count import count
 from launcher.adapters.options import METHODS
 from launcher.backends.options import BACKENDS
 from launcher.memory.breakdown import Breakdown
 from launcher.memory.estimate import estimate
 from launcher.memory.setting import Adapter, Setting
-from launcher.memory.trace import DepthTrace, breakdown, depths, num_layers
+from launcher.memory.trace import TRACED_BACKENDS, DepthTrace, breakdown, depths, num_layers, trace
 from launcher.memory.trace_request import TraceRequest, request_of
 from launcher.models import catalogue
 from launcher.models.read_shape import shape_of
 
-PROFILER_BOUND, ESTIMATE_BOUND = 0.02, 0.03
-_SIZES = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 500}
-_ENCODER = _SIZES | {"intermediate_size": 256, "max_position_embeddings": 258}
-_DECODER = _SIZES | {"intermediate_size": 128, "num_key_value_heads": 2, "max_position_embeddings": 256}
-_ENDS = {"bos_token_id": 1, "eos_token_id": 2}
-TINY: dict[str, dict[str, Any]] = {
-    "bert": {"model_type": "bert", **_ENCODER},
-    "roberta": {"model_type": "roberta", **_ENCODER, "pad_token_id": 1, "bos_token_id": 0},
-    "gpt2": {"model_type": "gpt2", "n_embd": 64, "n_layer": 2, "n_head": 4, "vocab_size": 500, **_ENDS},
-    "llama": {"model_type": "llama", **_DECODER},
-    "qwen2": {"model_type": "qwen2", **_DECODER},
-    "bloom": {"model_type": "bloom", "hidden_size": 64, "n_layer": 2, "n_head": 4, "vocab_size": 500},
-}
-ENCODERS = ("bert", "roberta", "distilbert", "xlm-roberta")
-BACKENDS_X2 = ("multi_gpu", "fsdp2", "zero2", "zero3")
+__all__ = ["compare_often", "compare_ranks", "sharded_request", "tiny_request"]
+PROFILER_BOUND, ESTIMATE_BOUND, TIME_BOUND_S = 0.02, 0.03, 20.0
+DIVIDED = ("fsdp2", "zero1", "zero2", "zero3")
 GRID = {
     "google-bert/bert-base-uncased": (16, 128),
     "FacebookAI/roberta-large": (8, 128),
@@ -57,71 +54,15 @@ GRID = {
 }
 
 
-def tiny_request(name: str, method: str, *, checkpointing: bool, **changes: Any) -> TraceRequest:
-    """A small model of the architecture, 2 x 64 tokens, fp32, on CPU kernels."""
-    return TraceRequest(
-        config=TINY[name],
-        task="classification" if name in ENCODERS else "causal_lm",
-        adapter={"method": method},
-        micro_batch=2,
-        seq_len=64,
-        checkpointing=checkpointing,
-        attention="eager" if name == "bloom" else "sdpa",
-        kernels="cpu",
-        **changes,
-    )
+def compare_ranks(request: TraceRequest, *, timeout_s: float = TIMEOUT_S) -> list[dict[str, list[int]]]:
+    """Real ranks in forks of this process; each one's (tracked, profiled) bytes by phase."""
+    warm_up()
+    from launcher.memory.trace_profile_torch import compare_in_group
 
+    def work(rank: int) -> dict[str, list[int]]:
+        return compare_in_group(request, os.environ)
 
-def single_requests() -> Iterator[tuple[str, TraceRequest]]:
-    """Prefix tuning needs a cache of keys and values: decoders only, and never with checkpointing."""
-    for name in TINY:
-        for method in ("full", "lora", "prefix"):
-            for checkpointing in (False, True):
-                if method == "prefix" and (checkpointing or name in ENCODERS):
-                    continue
-                label = f"{name} {method} {'checkpointing' if checkpointing else 'plain'}"
-                yield label, tiny_request(name, method, checkpointing=checkpointing)
-
-
-def sharded_request(backend: str, name: str = "llama") -> TraceRequest:
-    """A small model over two ranks, with communication buffers of its size."""
-    buckets = {"reduce_bucket_size": 100_000, "allgather_bucket_size": 100_000}
-    options = buckets if backend.startswith("zero") else {}
-    return tiny_request(
-        name, "full", checkpointing=False, backend=backend, backend_options=options, num_ranks=2
-    )
-
-
-def compare_ranks(request: TraceRequest, *, timeout_s: float = 300.0) -> list[dict[str, list[int]]]:
-    """Real ranks on this machine; each one's (tracked, profiled) bytes by phase."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    root = str(Path(__file__).resolve().parents[1])
-    shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(request.num_ranks)}
-    shared |= {
-        "OMP_NUM_THREADS": "1",
-        "DS_ACCELERATOR": "cpu",
-        "CUDA_VISIBLE_DEVICES": "",
-        "PYTHONPATH": root,
-    }
-    command = [sys.executable, "-W", "ignore", "-m", "launcher.memory.trace_profile_torch", request.to_json()]
-    ranks = [
-        subprocess.Popen(
-            command,
-            env=os.environ | shared | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=root,
-        )
-        for rank in range(request.num_ranks)
-    ]
-    try:
-        return [_answer(rank, timeout_s) for rank in ranks]
-    finally:
-        for rank in ranks:
-            rank.kill()
+    return in_forks(work, request.num_ranks, timeout_s=timeout_s)
 
 
 def compare_often(
@@ -143,27 +84,43 @@ def compare_often(
     return found
 
 
-def _answer(rank: "subprocess.Popen[str]", timeout_s: float) -> dict[str, list[int]]:
-    out, err = rank.communicate(timeout=timeout_s)
-    lines = [line for line in out.splitlines() if line.startswith('{"load"')]
-    if not lines:
-        raise RuntimeError(f"a rank ended with {rank.returncode}: {err[-2000:]}")
-    found: dict[str, list[int]] = json.loads(lines[-1])
-    return found
-
-
-def against_profiler() -> list[dict[str, Any]]:
+def against_profiler(only: str) -> Iterator[dict[str, Any]]:
     """One row a setting and rank: the error of every phase."""
-    from launcher.memory.trace_profile_torch import compare
+    for label, request in [*single_requests(), *sharded_requests()]:
+        if not re.search(only, label):
+            continue
+        try:
+            found = compare_often(request)
+        except RuntimeError as error:  # a setting that does not run is a row too
+            print(f"{label:48s} failed: {str(error).strip().splitlines()[-1][:200]}", flush=True)
+            yield {"setting": label, "failed": str(error)[-400:]}
+            continue
+        for rank, pairs in enumerate(found):
+            yield _row(label if request.num_ranks == 1 else f"{label}, rank {rank}", pairs)
 
-    rows = []
-    for label, request in single_requests():
-        found = compare(request)
-        rows.append(_row(label, {name: [each.tracked, each.profiled] for name, each in found.items()}))
-    for backend in BACKENDS_X2:
-        for rank, pairs in enumerate(compare_often(sharded_request(backend))):
-            rows.append(_row(f"llama full {backend} x2, rank {rank}", pairs))
-    return rows
+
+def without_ranks(only: str) -> Iterator[dict[str, Any]]:
+    """The trace, on tensors without values in a world that is not there, against rank 0 of a real one."""
+    for label, request in [*single_requests(), *sharded_requests()]:
+        if not re.search(only, label):
+            continue
+        try:
+            (fake,) = in_forks(lambda rank, request=request: _faked(request), 1)
+            real = compare_often(request)[0]
+        except RuntimeError as error:
+            print(f"{label:48s} failed: {str(error).strip().splitlines()[-1][:200]}", flush=True)
+            yield {"setting": label, "failed": str(error)[-400:]}
+            continue
+        # Loading is left out: real weights are drawn, which takes temporaries that a trace does not have.
+        phases = [phase for phase in real if phase != "load"]
+        yield _row(f"{label}, traced", {phase: [fake[phase], real[phase][1]] for phase in phases})
+
+
+def _faked(request: TraceRequest) -> dict[str, int]:
+    from launcher.memory.trace_profile_torch import tracked_peaks
+    from launcher.memory.trace_torch import record
+
+    return tracked_peaks(record(request)[0])
 
 
 def _row(label: str, pairs: dict[str, list[int]]) -> dict[str, Any]:
@@ -185,29 +142,34 @@ class Cell:
     method: str
     checkpointing: bool
     precision: str
+    backend: str
     num_ranks: int
 
     def __str__(self) -> str:
         """As printed."""
-        where = "single" if self.num_ranks == 1 else f"fsdp2 x{self.num_ranks}"
+        where = "single" if self.num_ranks == 1 else f"{self.backend} x{self.num_ranks}"
         keeps = "checkpointing" if self.checkpointing else "plain"
         return f"{self.model.rpartition('/')[2]} {self.method} {keeps} {self.precision} {where}"
 
 
 def grid() -> Iterator[Cell]:
-    """bf16 everywhere first, then fp32."""
-    for precision in ("bf16", "fp32"):
-        for num_ranks in (1, 4):
-            for model in GRID:
-                for method in ("full", "lora"):
-                    for checkpointing in (False, True):
-                        yield Cell(
-                            model=model,
-                            method=method,
-                            checkpointing=checkpointing,
-                            precision=precision,
-                            num_ranks=num_ranks,
-                        )
+    """One process and FSDP2, bf16 first, then fp32; then the other backends in bf16, each model twice."""
+    wholly = [(p, place) for p in ("bf16", "fp32") for place in (("single_gpu", 1), ("fsdp2", 4))]
+    partly = [("bf16", (backend, 4)) for backend in ("multi_gpu", "zero1", "zero2", "zero3")]
+    for precision, (backend, num_ranks) in wholly + partly:
+        for model in GRID:
+            for method in ("full", "lora"):
+                for checkpointing in (False, True):
+                    if (precision, (backend, num_ranks)) in partly and checkpointing != (method == "lora"):
+                        continue
+                    yield Cell(
+                        model=model,
+                        method=method,
+                        checkpointing=checkpointing,
+                        precision=precision,
+                        backend=backend,
+                        num_ranks=num_ranks,
+                    )
 
 
 def setting_of(cell: Cell) -> tuple[Setting, dict[str, Any], dict[str, Any]]:
@@ -226,7 +188,6 @@ def setting_of(cell: Cell) -> tuple[Setting, dict[str, Any], dict[str, Any]]:
         head_copy_params=found.head_copy_params,
     )
     rows, length = GRID[cell.model]
-    backend = "single_gpu" if cell.num_ranks == 1 else "fsdp2"
     half = cell.method == "lora" and cell.precision == "bf16"
     setting = Setting(
         shape=shape,
@@ -238,9 +199,9 @@ def setting_of(cell: Cell) -> tuple[Setting, dict[str, Any], dict[str, Any]]:
         precision=cell.precision,  # type: ignore[arg-type]
         checkpointing="full" if cell.checkpointing else "none",
         attention="sdpa" if "sdpa" in shape.attention_kernels else "eager",
-        backend=backend,
-        sharding_kind="none" if cell.num_ranks == 1 else "fsdp2",
-        sharding=BACKENDS.get(backend).sharding,
+        backend=cell.backend,
+        sharding_kind=cell.backend if cell.backend in DIVIDED else "none",  # type: ignore[arg-type]
+        sharding=BACKENDS.get(cell.backend).sharding,
         num_ranks=cell.num_ranks,
     )
     return setting, dict(config), options.model_dump()
@@ -297,36 +258,83 @@ def _terms(found: Breakdown) -> dict[str, dict[str, int]]:
     return {phase.name: {term.name: term.num_bytes for term in phase.terms} for phase in found.phases}
 
 
+def timed(only: str) -> Iterator[dict[str, Any]]:
+    """A 7B model's trace as `launcher plan` runs it: a process of its own, imports included."""
+    config = catalogue.config("huggyllama/llama-7b")
+    assert config is not None
+    for backend in TRACED_BACKENDS:
+        for method in ("lora", "full"):
+            if not re.search(only, label := f"llama-7b {method} {backend}"):
+                continue
+            request = TraceRequest(
+                config=config,
+                adapter={"method": method},
+                seq_len=1024,
+                weights_dtype="bfloat16" if method == "lora" else "float32",
+                precision="bf16",
+                checkpointing=True,
+                backend=backend,
+                num_ranks=1 if backend == "single_gpu" else 8,
+            )
+            start = time.monotonic()
+            found = trace(request)
+            seconds = time.monotonic() - start
+            print(f"{label:32s} {seconds:6.1f} s   {found.peak_bytes / 2**30:7.3f} GiB", flush=True)
+            yield {"setting": label, "seconds": seconds, "peak_bytes": found.peak_bytes}
+
+
 def _summary(rows: list[dict[str, Any]], bound: float) -> dict[str, Any]:
-    errors = sorted(abs(row["peak_error"]) for row in rows if "peak_error" in row)
-    return {
+    """Of the errors at the peak, and of all phases where two runs are compared."""
+    measured = [row for row in rows if "failed" not in row]
+    if measured and "seconds" in measured[0]:
+        worst = max(row["seconds"] for row in measured)
+        return {"rows": len(rows), "bound_seconds": bound, "worst_seconds": worst}
+    peaks = sorted(abs(row["peak_error"]) for row in measured)
+    phases = [abs(error) for row in measured for error in row.get("errors", {}).values()]
+    found = {
         "rows": len(rows),
+        "failed": len(rows) - len(measured),
         "bound": bound,
-        "within_bound": sum(error <= bound for error in errors),
-        "median_abs_peak_error": statistics.median(errors) if errors else None,
-        "worst_abs_peak_error": errors[-1] if errors else None,
+        "within_bound": sum(error <= bound for error in peaks),
+        "median_abs_peak_error": statistics.median(peaks) if peaks else None,
+        "worst_abs_peak_error": peaks[-1] if peaks else None,
     }
+    if phases:
+        inside = sum(error <= bound for error in phases)
+        found |= {"phases": len(phases), "phases_within_bound": inside, "worst_abs_error": max(phases)}
+    return found
+
+
+_PARTS: dict[str, tuple[str, float]] = {
+    "profiler": ("tracker against torch.profiler", PROFILER_BOUND),
+    "traced": ("trace against torch.profiler", PROFILER_BOUND),
+    "estimate": ("estimate against trace", ESTIMATE_BOUND),
+    "time": ("time of a 7B trace", TIME_BOUND_S),
+}
 
 
 def main() -> int:
-    """Print both tables and keep them with hardware, versions and date."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=("profiler", "estimate"))
-    parser.add_argument("--cells", default="", help="only cells of the grid whose name this expression finds")
+    """Print the tables and keep them with hardware, versions and date; a part alone replaces its own."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--only", choices=tuple(_PARTS))
+    parser.add_argument("--cells", default="", help="only settings whose name this expression finds")
     parser.add_argument("--lines", type=Path, help="file for every cell's terms")
     parser.add_argument("--no-save", action="store_true", help="print only")
     arguments = parser.parse_args()
+    runs: dict[str, Callable[[], Any]] = {
+        "profiler": lambda: against_profiler(arguments.cells),
+        "traced": lambda: without_ranks(arguments.cells),
+        "estimate": lambda: against_trace(arguments.lines, arguments.cells),
+        "time": lambda: timed(arguments.cells),
+    }
     figures: dict[str, Any] = {}
-    if arguments.only != "estimate":
-        rows = against_profiler()
-        figures["tracker against torch.profiler"] = _summary(rows, PROFILER_BOUND) | {"settings": rows}
-    if arguments.only != "profiler":
-        rows = against_trace(arguments.lines, arguments.cells)
-        figures["estimate against trace"] = _summary(rows, ESTIMATE_BOUND) | {"settings": rows}
-    for name, found in figures.items():
-        print(f"{name}: " + ", ".join(f"{k} {v}" for k, v in found.items() if k != "settings"))
+    for part in [arguments.only] if arguments.only else _PARTS:
+        name, bound = _PARTS[part]
+        rows = [*runs[part]()]
+        figures[name] = _summary(rows, bound) | {"settings": rows}
+        print(f"{name}: " + ", ".join(f"{k} {v}" for k, v in figures[name].items() if k != "settings"))
     if not arguments.no_save:
-        print(save("memory-trace" if not arguments.only else f"memory-trace-{arguments.only}", figures))
+        print(save("memory_trace", saved("memory_trace") | figures))
     return 0
 
 

@@ -91,14 +91,25 @@ def machine() -> dict[str, Any]:
 def save(benchmark: str, figures: Mapping[str, Any]) -> Path:
     """Write the figures beside their hardware and date; one file a benchmark and a kind of machine."""
     found = machine()
-    name = re.sub(r"[^a-z0-9]+", "-", (found["gpu"] or f"cpu {found['cores']} cores").lower()).strip("-")
-    path = RESULTS / f"{benchmark}-{name}.json"
+    path = _path(benchmark, found)
     path.parent.mkdir(exist_ok=True)
     row = {"benchmark": benchmark, "date": datetime.date.today().isoformat(), "machine": found}
     path.write_text(
         json.dumps(row | {"figures": dict(figures)}, indent=1, default=_plain) + "\n", encoding="utf-8"
     )
     return path
+
+
+def saved(benchmark: str) -> dict[str, Any]:
+    """The figures that are kept for this kind of machine; none where it has not been measured here."""
+    path = _path(benchmark, machine())
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["figures"] if path.exists() else {}
+    return found
+
+
+def _path(benchmark: str, found: Mapping[str, Any]) -> Path:
+    name = re.sub(r"[^a-z0-9]+", "-", (found["gpu"] or f"cpu {found['cores']} cores").lower()).strip("-")
+    return RESULTS / f"{benchmark}-{name}.json"
 
 
 def _plain(value: Any) -> Any:

@@ -18,9 +18,8 @@ from torch import Tensor, nn
 from launcher.adapters.options import AdapterOptions
 from launcher.adapters.p_tuning import PTuningOptions
 from launcher.adapters.peft_torch import TASK_TYPES, wrap
-from launcher.adapters.prefix import PrefixOptions
+from launcher.adapters.prefix import PrefixOptions, needs_decoder
 from launcher.adapters.prompt import PromptOptions
-from launcher.errors import BadValue, Problem
 
 
 def _config(options: AdapterOptions, model: Any, task: str) -> PeftConfig:
@@ -72,31 +71,7 @@ def _require_cache(model: nn.Module) -> None:
     taken = inspect.signature(model.forward).parameters
     if "past_key_values" not in taken and "cache" not in taken:  # its name from transformers 5.24 on
         kind = getattr(getattr(model, "config", None), "model_type", type(model).__name__)
-        raise BadValue(
-            Problem(
-                where="adapter.method",
-                what=f"prefix reaches attention through a key-value cache, and {kind} takes none here",
-                right="prompt, p_tuning, bottleneck, ia3 or lora; prefix with a decoder",
-                type="adapter.method=p_tuning, or adapter.method=lora",
-            )
-        )
-
-
-def _require_equal_width(model: Any) -> None:
-    """PEFT (0.21) makes its vectors as wide as the blocks; torch would say so only at the first forward."""
-    config = model.config.get_text_config()
-    narrow = model.get_input_embeddings().weight.shape[-1]
-    if narrow != getattr(config, "hidden_size", narrow):
-        raise BadValue(
-            Problem(
-                where="adapter.method",
-                what=f"virtual tokens are {config.hidden_size} wide, the embeddings of this "
-                f"{config.model_type} {narrow}: they cannot stand in front of them",
-                right="bottleneck, ia3 or lora; virtual tokens with a model whose embeddings are as wide as "
-                "its blocks",
-                type="adapter.method=lora",
-            )
-        )
+        raise needs_decoder(kind)
 
 
 def restore_encoder(model: nn.Module, weights: Mapping[str, Tensor]) -> None:

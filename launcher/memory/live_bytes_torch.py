@@ -16,6 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper
 from launcher.memory.trace_log import Birth, TraceLog
 
 _WRAPPERS = ("DTensor", "AsyncCollectiveTensor")
+Workspace = Callable[[Any, Sequence[Any]], int]
 
 
 def _storages(found: Any) -> Iterator[tuple[Tensor, torch.UntypedStorage]]:
@@ -24,25 +25,40 @@ def _storages(found: Any) -> Iterator[tuple[Tensor, torch.UntypedStorage]]:
         if is_traceable_wrapper_subclass(found):  # a wrapper's own storage is only a number
             for name in found.__tensor_flatten__()[0]:
                 yield from _storages(getattr(found, name))
-        elif found.layout is torch.strided:
+        elif found.layout is torch.strided and found.device.type != "meta":  # shapes alone take no memory
             yield found, found.untyped_storage()
     elif isinstance(found, list | tuple):
         for each in found:
             yield from _storages(each)
 
 
+class Paused:
+    """A context in which nothing is noted: for tensors that others make only to ask for their shapes."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+
+    def __enter__(self) -> None:
+        """Stop noting."""
+        self.depth += 1
+
+    def __exit__(self, *error: Any) -> None:
+        """Note again, where nobody else has stopped it."""
+        self.depth -= 1
+
+
 class LiveBytes(TorchDispatchMode):
     """Writes a `TraceLog` of allocations, frees and resizes while it is entered.
 
-    `answers` maps a dtype's kind to what a host read of one element gives where tensors hold no values
-    (fake tensors): `bool` for masks (nothing is padded), `float` for norms and flags of overflow.
+    `answers` maps a dtype's kind (`bool`, `int`, `float`) to what a host read of one element gives where
+    tensors hold no values (fake tensors): masks, flags, norms.
     """
 
     def __init__(
         self,
         *,
         answers: Mapping[str, bool | float] | None = None,
-        workspace: Callable[[Any, Sequence[Any]], int] | None = None,
+        workspace: Workspace | None = None,
     ) -> None:
         """`workspace(operator, arguments)`: bytes that its kernel needs while it runs."""
         super().__init__()  # type: ignore[no-untyped-call]
@@ -50,6 +66,7 @@ class LiveBytes(TorchDispatchMode):
         self._workspace = workspace
         self.answers = None if answers is None else dict(answers)
         self._known: dict[int, tuple[int, Any]] = {}
+        self.paused = Paused()
         self._resize: Callable[..., Any] = torch.UntypedStorage.resize_
 
     def __enter__(self) -> "LiveBytes":
@@ -77,6 +94,8 @@ class LiveBytes(TorchDispatchMode):
         """Run the operator, then note storages that were not there before."""
         if any(each.__name__ in _WRAPPERS for each in types):
             return NotImplemented  # their pieces' operators come here one by one
+        if self.paused.depth:
+            return func(*args, **(kwargs or {}))
         if self.answers is not None and func is torch.ops.aten._local_scalar_dense.default:
             return self._answer(args[0])
         if self.answers is not None and func is torch.ops._c10d_functional.wait_tensor.default:
@@ -91,7 +110,7 @@ class LiveBytes(TorchDispatchMode):
         assert self.answers is not None
         if tensor.dtype is torch.bool:
             return self.answers["bool"]
-        return type(0.0 if tensor.is_floating_point() else 0)(self.answers["float"])
+        return float(self.answers["float"]) if tensor.is_floating_point() else int(self.answers["int"])
 
     def see(self, found: Any, origin: str) -> None:
         """Note the storages of `found` that are new; `origin` names what made them."""
@@ -114,6 +133,12 @@ class LiveBytes(TorchDispatchMode):
                 self.log.gone(known[0])
 
         return forget
+
+    def numbers(self, tensors: Any) -> list[int]:
+        """The log's numbers of these tensors' storages; nothing is kept alive by asking."""
+        asked = [*tensors]
+        self.see(asked, "before")
+        return [self._known[storage._cdata][0] for _, storage in _storages(asked)]
 
     def tag(self, tensors: Any, name: str) -> None:
         """Say what these tensors' storages are, for the whole log, backwards too."""

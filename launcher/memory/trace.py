@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from launcher.errors import CannotTell, Problem
+from launcher.errors import EXIT_USAGE, BadValue, CannotTell, Problem
 from launcher.memory.breakdown import PHASES, Breakdown, Phase, Standing, Term
 from launcher.memory.cuda_kernels import cublas_workspace_bytes
 from launcher.memory.reserved import COMMUNICATOR_BYTES, DEFAULT_CONTEXT_BYTES
@@ -23,9 +23,9 @@ from launcher.memory.trace_request import TraceRequest
 from launcher.memory.trace_segments import OWN_ROUNDING
 
 TIMEOUT_S = 300.0
-# DeepSpeed's engine reads values on the host to decide what to do next; offloading backends keep part of
-# their tensors in main memory, which a trace on CPU tensors cannot tell from the card's.
-TRACED_BACKENDS = ("single_gpu", "fsdp2")
+# What weights are called that a backend divides or flattens while it loads.
+AS_LOADED = "weights as loaded"
+TRACED_BACKENDS = ("single_gpu", "multi_gpu", "zero1", "zero2", "zero3", "fsdp2")
 _LAYER_KEYS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers")
 _PACKAGE_PARENT = Path(__file__).resolve().parents[2]
 
@@ -82,7 +82,10 @@ def _period(config: Mapping[str, Any]) -> int:
 def run(
     request: TraceRequest, wanted: Sequence[int], *, timeout_s: float = TIMEOUT_S
 ) -> tuple[DepthTrace, ...]:
-    """Trace the depths in a subprocess. Raises CannotTell with its last words where it fails."""
+    """Trace the depths in a subprocess.
+
+    Raises CannotTell with its last words where it fails, BadValue where the recipe could not run anywhere.
+    """
     if importlib.util.find_spec("torch") is None:
         raise _refused("torch is not installed")
     text = json.dumps({"request": asdict(request), "depths": list(wanted)})
@@ -98,10 +101,17 @@ def run(
         )
     except subprocess.TimeoutExpired as error:
         raise _refused(f"no answer within {timeout_s:g} s") from error
+    if done.returncode == EXIT_USAGE:
+        raise BadValue([Problem(**each) for each in json.loads(_last_line(done.stdout))])
     if done.returncode:
         raise _refused((done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1][:400])
-    answers = json.loads(done.stdout.strip().splitlines()[-1])
+    answers = json.loads(_last_line(done.stdout))
     return tuple(DepthTrace(**answer) for answer in answers)
+
+
+def _last_line(text: str) -> str:
+    """What stands below whatever libraries have printed."""
+    return text.strip().splitlines()[-1]
 
 
 def _environment() -> dict[str, str]:
@@ -123,19 +133,26 @@ def _refused(why: str) -> CannotTell:
 
 
 def _not_traced(backend: str) -> CannotTell:
+    """Why, and the nearest backend that is traced."""
+    if backend == "model_parallel":
+        why, nearest = "its blocks lie on several cards, and a trace follows one", "single_gpu"
+    else:
+        why = "it keeps tensors in host RAM, which a trace on CPU tensors cannot tell from a card's"
+        nearest = backend.partition("_")[0]
     return CannotTell(
         Problem(
             where="memory trace",
-            what=f"{backend} is not traced: its buffers are in the closed form only",
-            right=f"one of {', '.join(TRACED_BACKENDS)}",
-            type="launcher plan without --trace",
+            what=f"{backend} is not traced: {why}",
+            right=f"the closed form, or a trace of {nearest}, which has all of it on one card"
+            + (f" ({', '.join(TRACED_BACKENDS)} are traced)" if nearest not in TRACED_BACKENDS else ""),
+            type=f"launcher plan RECIPE, or launcher plan RECIPE --trace --backend {nearest}",
         )
     )
 
 
 def breakdown(request: TraceRequest, found: Sequence[DepthTrace], layers: int) -> Breakdown:
     """The whole depth's phases from one or two traced depths."""
-    moments = extrapolate(found, layers)
+    moments = _flattened_where_there_is_room(request, extrapolate(found, layers))
     phases = tuple(phase for name in PHASES if (phase := _phase(request, name, moments)))
     peak = max(phase.num_bytes for phase in phases)
     low = -(-peak // OWN_ROUNDING) * OWN_ROUNDING
@@ -149,6 +166,20 @@ def breakdown(request: TraceRequest, found: Sequence[DepthTrace], layers: int) -
         standing=Standing(kind="derived", note=note),
         method="trace",
     )
+
+
+def _flattened_where_there_is_room(
+    request: TraceRequest, moments: dict[str, dict[str, int]]
+) -> dict[str, dict[str, int]]:
+    """ZeRO-1/2 make one flat tensor of the weights, where the card has no room for both by way of host RAM.
+
+    Source: deepspeed 0.19.8, stage_1_and_2.py, `flatten_on_accelerator`.
+    """
+    load = moments.get("load", {})
+    has_room = request.card_bytes is None or sum(load.values()) <= request.card_bytes
+    if has_room or request.backend not in ("zero1", "zero2"):
+        return moments
+    return moments | {"load": {tag: size for tag, size in load.items() if tag != AS_LOADED}}
 
 
 def extrapolate(found: Sequence[DepthTrace], layers: int) -> dict[str, dict[str, int]]:

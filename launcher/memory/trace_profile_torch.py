@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch.distributed as dist
+from torch.distributed import _functional_collectives
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from launcher.backends.options import BACKENDS
@@ -21,7 +22,7 @@ from launcher.memory.trace_log import TraceLog
 from launcher.memory.trace_request import TraceRequest
 from launcher.memory.trace_torch import record
 
-PATIENCE_S = 0.02
+PATIENCE_S = 0.005
 _PREFIX = "phase "
 _PHASES = {"load": ("load",), "step": ("forward", "backward"), "optimizer": ("optimizer",)} | {
     "evaluate": ("evaluate",),
@@ -120,29 +121,42 @@ def _be_patient() -> None:
     """Let a collective's own thread drop its references first, so that this thread frees, and is seen."""
     for name in _COLLECTIVES:
         setattr(dist, name, _patient(getattr(dist, name)))
+    plain = _functional_collectives.wait_tensor
+
+    def wait_tensor(tensor: Any) -> Any:
+        time.sleep(PATIENCE_S)
+        return plain(tensor)
+
+    _functional_collectives.wait_tensor = wait_tensor
 
 
 def _patient(plain: Callable[..., Any]) -> Callable[..., Any]:
     def collective(*arguments: Any, **named: Any) -> Any:
-        work = plain(*arguments, **named)
+        work = plain(*arguments, **named | {"async_op": True})
+        work.wait()
         time.sleep(PATIENCE_S)
-        return work
+        return work if named.get("async_op") else None
 
     return collective
 
 
-def main(arguments: list[str], environ: Mapping[str, str]) -> int:
-    """One rank of a comparison."""
-    request = TraceRequest.from_json(arguments[0])
+def compare_in_group(request: TraceRequest, environ: Mapping[str, str]) -> dict[str, list[int]]:
+    """`compare` as one rank of a starter's world; (tracked, profiled) by phase."""
     rank, ranks = int(environ.get("RANK", "0")), int(environ.get("WORLD_SIZE", "1"))
     if ranks > 1 or BACKENDS.get(request.backend).needs_group:
         dist.init_process_group("gloo")
         _be_patient()
     found = compare(replace(request, num_ranks=ranks), rank=rank)
-    print(json.dumps({name: [each.tracked, each.profiled] for name, each in found.items()}), flush=True)
     if dist.is_initialized():
         dist.barrier()
         dist.destroy_process_group()
+    return {name: [each.tracked, each.profiled] for name, each in found.items()}
+
+
+def main(arguments: list[str], environ: Mapping[str, str]) -> int:
+    """One rank of a comparison."""
+    found = compare_in_group(TraceRequest.from_json(arguments[0]), environ)
+    print(json.dumps(found), flush=True)
     return 0
 
 

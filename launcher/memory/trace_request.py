@@ -14,7 +14,8 @@ class TraceRequest:
     """One rank's training run, as a recipe's sections say it; `config` is the content of a config.json.
 
     `kernels`: `cuda` counts what CUDA kernels keep, `cpu` what this machine's own do. `padded`: rows of
-    a batch have different lengths, so masks are really used. `optim` is the recipe's.
+    a batch have different lengths, so masks are really used. `optim` is the recipe's. `card_bytes`: what a
+    rank's card has; None: whatever is needed.
     """
 
     config: Mapping[str, Any]
@@ -42,6 +43,7 @@ class TraceRequest:
     padded: bool = False
     kernels: Literal["cuda", "cpu"] = "cuda"
     compute_capability: tuple[int, int] = (8, 0)
+    card_bytes: int | None = None
 
     def to_json(self) -> str:
         """For the process that traces."""

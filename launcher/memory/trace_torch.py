@@ -8,24 +8,30 @@ import json
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.distributed.tensor._sharding_prop import ShardingPropagator
 
 from launcher.backends.options import BACKENDS
 from launcher.backends.strategy_torch import Parts, Strategy
 from launcher.backends.zero import resolve
+from launcher.errors import RecipeError
 from launcher.facts import StepSettings
 from launcher.memory.cuda_kernels_torch import CudaKernels, workspace_bytes
-from launcher.memory.live_bytes_torch import LiveBytes
+from launcher.memory.gloo_kernels_torch import gloo_bytes
+from launcher.memory.live_bytes_torch import LiveBytes, Workspace
+from launcher.memory.trace import AS_LOADED
 from launcher.memory.trace_log import TraceLog
 from launcher.memory.trace_marks_torch import mark_blocks
 from launcher.memory.trace_model_torch import build_module
+from launcher.memory.trace_replaced import replaced
 from launcher.memory.trace_request import TraceRequest
-from launcher.memory.trace_world_torch import fake_world, hand_buckets_back
+from launcher.memory.trace_tags_torch import tag_gradients, tag_states, tag_traffic, tag_weights
+from launcher.memory.trace_world_torch import fake_world, settle_buckets
 from launcher.optim.build_torch import build_optimizer, parameter_groups
 from launcher.precision_torch import LossScale, StepPrecision
 from launcher.registry import load_attribute
@@ -64,8 +70,8 @@ def record(
     """
     around = around or (lambda name: nullcontext())
     tracker = LiveBytes(
-        answers={"bool": not request.padded, "float": 0.0} if fake else None,
-        workspace=workspace_bytes if request.kernels == "cuda" and fake else None,
+        answers=_answers(request) if fake else None,
+        workspace=_workspace(request, fake=fake),
     )
     place = torch.device(device)
     with ExitStack() as modes:
@@ -74,14 +80,33 @@ def record(
             modes.enter_context(FakeTensorMode(allow_non_fake_inputs=True))
         if place.type == "cpu":
             modes.enter_context(tracker)
+            # DTensor runs an operator on fake tensors of whole shapes to know its result's (torch 2.13).
+            modes.enter_context(replaced(ShardingPropagator, _fake_mode_lock=tracker.paused))
         if request.kernels == "cuda" and fake:  # without values only: these kernels run on no CPU
             modes.enter_context(CudaKernels(compute_capability=request.compute_capability))
         run, depth = _load(request, tracker, around, place, depth=depth, fake=fake, rank=rank)
         _train(run)
         _evaluate(run)
         _save(run)
-        _tag_traffic(run)
+        tag_traffic(tracker, run.strategy)
     return tracker.log, depth
+
+
+def _workspace(request: TraceRequest, *, fake: bool) -> Workspace | None:
+    """What kernels need while they run: a card's in its place, gloo's between ranks on a CPU."""
+    if request.kernels == "cuda":
+        return workspace_bytes if fake else None
+    return gloo_bytes if request.num_ranks > 1 else None
+
+
+def _answers(request: TraceRequest) -> dict[str, bool | float]:
+    """What a host read finds: masks that hide something or nothing; norms, flags and scales of a good step.
+
+    DeepSpeed divides by a norm and a scale that it reads, and keeps its flags in bytes; torch's step on
+    whole parameters reads nothing but its flag, a float.
+    """
+    is_engine = BACKENDS.get(request.backend).ds_config is not None
+    return {"bool": not request.padded, "float": 1.0 if is_engine else 0.0, "int": 0}
 
 
 def _load(
@@ -98,28 +123,15 @@ def _load(
     with around("load"):
         module, depth = build_module(request, depth=depth, fake=fake, device_type=place.type)
         module.train()
-        _tag_weights(tracker, module)
+        whole = tracker.numbers(module.parameters())
         strategy = _connect(request, module, place, rank)
-        _tag_weights(tracker, module)
+        tag_weights(tracker, strategy)
+        for number in whole:  # where a backend divides or flattens them they go
+            tracker.log.tags.setdefault(number, AS_LOADED)
     if fake:
-        hand_buckets_back(strategy.module)
+        settle_buckets(strategy.module)
     mark_blocks(module, tracker.log)
     return _Run(request=request, tracker=tracker, module=module, strategy=strategy, around=around), depth
-
-
-def _tag_weights(tracker: LiveBytes, module: nn.Module) -> None:
-    """Before and after sharding: what is divided is weights on both sides."""
-    parameters = [*module.parameters()]
-    all_train = all(p.requires_grad for p in parameters)
-    frozen = [_local(p) for p in parameters if not p.requires_grad]
-    tracker.tag((_local(p) for p in parameters if p.requires_grad), "weights" if all_train else "adapter")
-    tracker.tag(frozen, "weights")
-    tracker.tag(module.buffers(), "weights")
-
-
-def _local(tensor: Any) -> Tensor:
-    found: Tensor = getattr(tensor, "_local_tensor", tensor)
-    return found
 
 
 def _connect(request: TraceRequest, module: TrainModule, place: torch.device, rank: int) -> Strategy:
@@ -194,12 +206,11 @@ def _train(run: _Run) -> None:
                 step=step,
                 rank=strategy.parts.rank,
             )
-            _tag_gradients(run)
+            tag_gradients(run.tracker, strategy)
         log.mark("optimizer")
         with run.around("optimizer"):
-            strategy.set_learning_rate(1.0)
-            strategy.step()
-        _tag_states(run)
+            _step(run)
+        tag_states(run.tracker, strategy)
         log.mark("between")
 
 
@@ -222,30 +233,21 @@ def _count_updates(run: _Run) -> None:
     """AdamW divides by a power of its number of updates: 1 while it steps; elsewhere 0 means no overflow."""
     answers = run.tracker.answers
     if answers is not None:
+        between = answers["float"]
         run.strategy.optimizer.register_step_pre_hook(lambda *call: answers.update(float=1.0))
-        run.strategy.optimizer.register_step_post_hook(lambda *call: answers.update(float=0.0))
+        run.strategy.optimizer.register_step_post_hook(lambda *call: answers.update(float=between))
 
 
-def _tag_gradients(run: _Run) -> None:
-    found = [_local(p.grad) for p in run.module.parameters() if p.grad is not None]
-    run.tracker.tag(found, "gradients")
-
-
-def _tag_traffic(run: _Run) -> None:
-    """What sharding gathers and sends: whole weights of a unit, and flat buffers on their way."""
-    for module in run.module.modules():
-        group = getattr(getattr(module, "_fsdp_state", None), "_fsdp_param_group", None)
-        for parameter in group.fsdp_params if group else ():
-            run.tracker.tag(parameter.all_gather_outputs, "gathered weights")
-    log = run.tracker.log
-    for number, birth in enumerate(log.births):
-        if run.request.num_ranks > 1 and birth.origin == "empty.memory_format" and len(birth.shape) == 1:
-            log.tags.setdefault(number, "communication buffers")
-
-
-def _tag_states(run: _Run) -> None:
-    for state in run.strategy.optimizer.state.values():
-        run.tracker.tag([each for each in state.values() if isinstance(each, Tensor)], "optimizer states")
+def _step(run: _Run) -> None:
+    """One update. A flag that is read on the way asks whether something is not finite, not about a mask."""
+    answers = run.tracker.answers
+    before = dict(answers or {})
+    if answers is not None:
+        answers["bool"] = False
+    run.strategy.set_learning_rate(1.0)
+    run.strategy.step()
+    if answers is not None:
+        answers.update(before)
 
 
 def _evaluate(run: _Run) -> None:
@@ -272,13 +274,17 @@ def _save(run: _Run) -> None:
 
 
 def main() -> int:
-    """Trace each depth of the request on stdin."""
+    """Trace each depth of the request on stdin; what is wrong with the recipe itself is answered too."""
     found = json.load(sys.stdin)
     request = TraceRequest.from_json(json.dumps(found["request"]))
     answers = []
-    for depth in found["depths"]:
-        log, layers = record(request, depth=depth)
-        answers.append(summary(log, layers))
+    try:
+        for depth in found["depths"]:
+            log, layers = record(request, depth=depth)
+            answers.append(summary(log, layers))
+    except RecipeError as error:
+        json.dump([asdict(problem) for problem in error.problems], sys.stdout)
+        return error.exit_code
     json.dump(answers, sys.stdout)
     return 0
 

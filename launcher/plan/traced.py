@@ -44,7 +44,7 @@ def trace_shown(recipe: Recipe, shown: Judged) -> Breakdown:
         adapter=planned.adapter.model_dump(mode="json"),
         backend_options=planned.backend.model_dump(mode="json"),
     )
-    return _with_context(trace(request))
+    return _with_context(trace(replace(request, card_bytes=shown.verdict.usable_bytes)))
 
 
 def compared(shown: Judged, traced: Breakdown) -> str:
@@ -120,6 +120,7 @@ def _request(recipe: Recipe, plan: Plan, config: Mapping[str, Any], gpu: Gpu) ->
         eval_batch=0 if asked_eval == "auto" else asked_eval,
         padded=not recipe.data.packing,
         compute_capability=gpu.compute_capability,
+        card_bytes=gpu.usable_bytes,
     )
 
 

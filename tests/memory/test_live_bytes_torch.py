@@ -74,9 +74,10 @@ def test_sizes_are_rounded_as_the_caching_allocator_rounds() -> None:
 def test_a_host_read_of_a_tensor_without_values_is_answered() -> None:
     from torch._subclasses.fake_tensor import FakeTensorMode
 
-    with FakeTensorMode(), LiveBytes(answers={"bool": True, "float": 0.0}):
+    with FakeTensorMode(), LiveBytes(answers={"bool": True, "float": 0.5, "int": 3}):
         assert bool(torch.ones(3, dtype=torch.bool).all()) is True
-        assert torch.ones(3).sum().item() == 0.0
+        assert torch.ones(3).sum().item() == 0.5
+        assert torch.ones(3, dtype=torch.int64).sum().item() == 3
 
 
 def test_a_tag_names_a_storage_for_the_whole_log() -> None:

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from launcher.errors import CannotTell
+from launcher.backends.options import BACKENDS
+from launcher.errors import BadValue, CannotTell
 from launcher.memory.breakdown import Breakdown
-from launcher.memory.trace import DepthTrace, breakdown, depths, extrapolate, trace
+from launcher.memory.trace import TRACED_BACKENDS, DepthTrace, breakdown, depths, extrapolate, trace
 from launcher.memory.trace_request import TraceRequest
 
 LLAMA: dict[str, Any] = {
@@ -135,10 +136,60 @@ def test_an_unknown_architecture_is_refused_with_the_reason() -> None:
         trace(TraceRequest(config={"model_type": "no-such-model", "num_hidden_layers": 2}))
 
 
-@pytest.mark.parametrize("backend", ["zero2", "fsdp2_offload", "model_parallel"])
-def test_what_is_not_traced_is_said(backend: str) -> None:
-    with pytest.raises(CannotTell, match="not traced"):
+@pytest.mark.parametrize(
+    ("backend", "why", "nearest"),
+    [
+        ("zero2_offload", "host RAM", "--backend zero2"),
+        ("zero3_nvme", "host RAM", "--backend zero3"),
+        ("fsdp2_offload", "host RAM", "--backend fsdp2"),
+        ("model_parallel", "several cards", "--backend single_gpu"),
+    ],
+)
+def test_what_is_not_traced_is_said_with_the_nearest_that_is(backend: str, why: str, nearest: str) -> None:
+    with pytest.raises(CannotTell, match=why) as caught:
         trace(replace(REQUEST, backend=backend, num_ranks=2))
+    assert caught.value.problems[0].type.endswith(nearest)
+
+
+def test_every_backend_is_traced_or_refused() -> None:
+    for name in BACKENDS.names():
+        if name not in TRACED_BACKENDS:
+            with pytest.raises(CannotTell, match="not traced"):
+                trace(replace(REQUEST, backend=name, num_ranks=2))
+
+
+DISTILBERT = {"model_type": "distilbert", "dim": 64, "n_layers": 2, "n_heads": 4, "hidden_dim": 128}
+ELECTRA = {"model_type": "electra", "embedding_size": 32, "hidden_size": 64, "num_hidden_layers": 2}
+
+
+@pytest.mark.parametrize("config", [DISTILBERT, ELECTRA], ids=["distilbert", "electra"])
+@pytest.mark.parametrize("method", ["p_tuning", "prompt"])
+def test_virtual_tokens_that_do_not_go_in_are_refused_in_words(config: dict[str, Any], method: str) -> None:
+    from launcher.memory.trace_torch import record
+
+    heads = {"num_attention_heads": 4, "intermediate_size": 128, "vocab_size": 512}
+    adapter = {"method": method, "num_virtual_tokens": 4}
+    request = replace(REQUEST, config=config | heads, task="classification", adapter=adapter)
+    with pytest.raises(BadValue, match="adapter.method"):
+        record(request)
+
+
+def test_the_process_that_traces_hands_back_what_is_wrong_with_the_recipe() -> None:
+    adapter = {"method": "p_tuning", "num_virtual_tokens": 4}
+    with pytest.raises(BadValue, match="does not go into DistilBert"):
+        trace(replace(REQUEST, config=DISTILBERT, task="classification", adapter=adapter))
+
+
+def test_a_flat_copy_goes_by_host_ram_where_the_card_has_no_room_for_both() -> None:
+    held = {"weights": 400, "weights as loaded": 400}
+    found = [DepthTrace(layers=2, peaks={"load": held, "forward/before": {"weights": 400}}, reserved=0)]
+
+    def load_bytes(**changes: Any) -> int:
+        return breakdown(replace(REQUEST, num_ranks=2, **changes), found, 2).phases[0].num_bytes
+
+    assert load_bytes(backend="zero2", card_bytes=700) == 400
+    assert load_bytes(backend="zero2", card_bytes=900) == load_bytes(backend="zero2") == 800
+    assert load_bytes(backend="fsdp2", card_bytes=700) == 800
 
 
 def test_a_trace_in_its_own_process() -> None:
