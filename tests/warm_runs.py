@@ -6,12 +6,13 @@ looked at, start it.
 """
 
 import atexit
+import importlib
 import json
 import os
 import subprocess
 import sys
 import tempfile
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -54,17 +55,24 @@ def forked(
 ) -> subprocess.CompletedProcess[str]:
     """Run to the end; `stderr` holds what all ranks said, the exit code is the first failed rank's."""
     num_ranks = 1 if backend in ("single_gpu", "model_parallel") else processes
+    return _run([*words, "--backend", backend], num_ranks, timeout_s, variables)
+
+
+def _run(
+    words: list[str], num_ranks: int, timeout_s: float, variables: dict[str, str], module: str = ""
+) -> subprocess.CompletedProcess[str]:
     with tempfile.TemporaryDirectory() as folder:
-        typed = [*words, "--backend", backend]
+        log = str(Path(folder) / "said.log")
         found = _warm().run(
-            words=typed,
+            words=words,
             num_ranks=num_ranks,
-            log=str(Path(folder) / "said.log"),
+            log=log,
             timeout_s=timeout_s,
             variables=variables,
+            module=module,
         )
     code = next((code for code in found["codes"] if code), 0)
-    return subprocess.CompletedProcess(typed, code, stdout="", stderr=found["text"])
+    return subprocess.CompletedProcess(words, code, stdout="", stderr=found["text"])
 
 
 def trained_forked(backend: str, *words: str, **more: Any) -> str:
@@ -72,6 +80,18 @@ def trained_forked(backend: str, *words: str, **more: Any) -> str:
     done = forked(backend, *words, **more)
     assert done.returncode == 0, f"{backend} {' '.join(words)}\n{done.stderr[-6000:]}"
     return done.stderr
+
+
+def live_forked(module: str, *words: str, processes: int, timeout_s: float = 240) -> str:
+    """`torchrun --nproc_per_node N -m MODULE WORDS`, by the module's `main(words)`; what was said."""
+    done = _run(list(words), processes, timeout_s, {}, module)
+    assert done.returncode == 0, f"{module} {' '.join(words)}\n{done.stderr[-6000:]}"
+    return done.stderr
+
+
+def _life(module: str, words: list[str]) -> int:
+    importlib.import_module(module).main(words)
+    return 0
 
 
 def serve() -> None:
@@ -83,8 +103,10 @@ def serve() -> None:
     warm_up()
     for line in sys.stdin:
         asked = json.loads(line)
+        module = asked["module"]
         ended = run_ranks(
             asked["words"],
+            life=partial(_life, module, asked["words"]) if module else None,
             num_ranks=asked["num_ranks"],
             log=Path(asked["log"]),
             timeout_s=asked["timeout_s"],

@@ -112,8 +112,9 @@ def run(folder: Path, backend: str) -> dict[str, Any]:
     }
 
 
-def main(folder: Path, report: Path, backend: str) -> None:
-    """One backend."""
+def main(words: list[str]) -> None:
+    """One backend: folder, report, its name."""
+    folder, report, backend = Path(words[0]), Path(words[1]), words[2]
     faulthandler.dump_traceback_later(LIMIT_S, exit=True)  # a hang ends with where it was
     found = run(folder, backend)
     if os.environ["RANK"] == "0":
@@ -121,4 +122,4 @@ def main(folder: Path, report: Path, backend: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])
+    main(sys.argv[1:])

@@ -1,15 +1,14 @@
 """Steps poisoned on one of two ranks, on every kind of backend: real processes, real NaN."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests import tiny
-from tests.launching import trained
 from tests.train.numbers_cells import MODULE, POISONED_RANK, SINGLE, STREAK
+from tests.warm_runs import live_forked
 
 BACKENDS = ("multi_gpu", "fsdp2", "zero2", "zero3")
 OTHERS = ("zero1", "fsdp2_offload", "zero2_offload", "zero3_offload")
@@ -28,10 +27,9 @@ def cells(folder: Path, backends: tuple[str, ...]) -> dict[str, Any]:
     tiny.write_bert(folder / "bert")
     tiny.write_csv(folder / "train.csv", 59)
     (folder / "poisoned.yaml").write_text(RECIPE.format(folder=folder))
-    tool = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
     for backend in backends:
         report = folder / f"{backend}.json"
-        trained([*tool, "-m", "tests.train.numbers_cells", str(folder), str(report), backend])
+        live_forked("tests.train.numbers_cells", str(folder), str(report), backend, processes=2)
     return {backend: json.loads((folder / f"{backend}.json").read_text()) for backend in backends}
 
 

@@ -16,11 +16,10 @@ from pathlib import Path
 
 import launcher.train.rank as rank
 from launcher.errors import LauncherError
-from launcher.hardware.ports import free_port
 from launcher.hardware.probe import machine as probe
 from launcher.process.arguments import parse
 from launcher.process.starter import read_starter
-from tests.launching import trained
+from tests.warm_runs import live_forked
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,9 +35,7 @@ def run_all(lives: list[Life], num_ranks: int, folder: Path) -> str:
     """Live them on so many ranks, each to its expected exit code; what was said."""
     path = folder / f"lives-{num_ranks}.json"
     path.write_text(json.dumps([asdict(life) for life in lives]))
-    command = [sys.executable, "-m", "torch.distributed.run", f"--nproc_per_node={num_ranks}"]
-    command += [f"--master_port={free_port()}", "-m", "tests.train.worlds", str(path)]
-    return trained(command, timeout_s=1800).stderr
+    return live_forked("tests.train.worlds", str(path), processes=num_ranks, timeout_s=1800)
 
 
 _coming: list[tuple[str, str]] = []
@@ -66,9 +63,9 @@ def live(life: Life, own_rank: int) -> None:
     assert code == life.code and not _coming, f"{life}: exit code {code}, still to come {_coming}"
 
 
-def main(path: Path) -> None:
+def main(words: list[str]) -> None:
     """All lives in one process group: a second one would meet the first."""
-    lives = [Life(**each) for each in json.loads(path.read_text())]
+    lives = [Life(**each) for each in json.loads(Path(words[0]).read_text())]
     starter = read_starter(os.environ, parse([]))
     world = rank.join(starter, probe("cpu"), needs_group=True)
     leave = rank.leave
@@ -81,4 +78,4 @@ def main(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(sys.argv[1:])
