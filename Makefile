@@ -1,5 +1,5 @@
 # Each target wraps one short script in scripts/, which can be called without make as well.
-.PHONY: quickstart quickstart-lm test lint configs recipes rehearse bench gpu-check help
+.PHONY: quickstart quickstart-lm test lint configs recipes rehearse fault-test bench gpu-check help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: +##' Makefile | sed 's/: *##/:/'
