@@ -38,6 +38,8 @@ def figures(found: list[dict[str, Any]], minutes: float, workers: int) -> dict[s
         "minutes": round(minutes, 1),
         "aim_minutes": AIM_MINUTES,
         "workers": workers,
+        # What an otherwise idle machine would need at least, however busy this one was.
+        "cpu_minutes": round(sum(each.get("cpu_seconds", 0) for each in found) / 60, 1),
         "mean_seconds_by_stage": {
             stage: round(sum(each["stage_seconds"].get(stage, 0) for each in found) / len(found), 2)
             for stage in stages

@@ -90,7 +90,8 @@ def show(verdict: dict[str, object]) -> None:
     assert isinstance(recipes, list)
     also = f"  (and {', '.join(recipes[1:])})" if recipes[1:] else ""
     word = "passed" if verdict["passed"] else "FAILED"
-    print(f"{word}  {verdict['seconds']:>5} s  {recipes[0]} on {verdict['backend']}{also}", flush=True)
+    spent = f"{verdict['seconds']:>5} s ({verdict['cpu_seconds']:>5} s of CPU)"
+    print(f"{word}  {spent}  {recipes[0]} on {verdict['backend']}{also}", flush=True)
     if not verdict["passed"]:
         print(f"  stage '{verdict['failed_stage']}': {verdict['message']}", file=sys.stderr, flush=True)
 
@@ -105,9 +106,10 @@ def run_all(asked: list[Cell], workers: int, kept: Path | None) -> list[dict[str
                 cell = waiting.pop()
                 folder = Path(name) / str(len(waiting))
                 running[start(cell, folder)] = (cell, folder)
-            pid, _ = os.wait()
+            pid, _, used = os.wait4(-1, 0)
             if pid in running:
                 found.append(told(*running.pop(pid)))
+                found[-1]["cpu_seconds"] = round(used.ru_utime + used.ru_stime, 1)  # its ranks' too
                 show(found[-1])
                 if kept is not None:
                     kept.write_text(json.dumps(found, indent=1), encoding="utf-8")
