@@ -13,7 +13,7 @@ from launcher.adapters.ia3 import Ia3Options
 from launcher.adapters.lora import LoraOptions
 from launcher.adapters.options import AdapterOptions
 from launcher.adapters.p_tuning import PTuningOptions
-from launcher.adapters.prefix import PrefixOptions
+from launcher.adapters.prefix import PrefixOptions, needs_decoder
 from launcher.adapters.prompt import PromptOptions
 from launcher.adapters.targets import keys_and_values, outputs, resolve_targets
 from launcher.errors import Problem, RecipeError
@@ -45,7 +45,7 @@ class AdapterCount:
 def count(options: AdapterOptions, shape: ModelShape) -> AdapterCount:
     """What the method of `options` trains on a model of that shape.
 
-    Raises RecipeError where the targets do not exist in this architecture.
+    Raises RecipeError where the targets do not exist in this architecture, or the method does not go into it.
     """
     return _COUNTERS[type(options)](options, shape)
 
@@ -185,6 +185,8 @@ def _p_tuning(options: PTuningOptions, shape: ModelShape) -> AdapterCount:
 
 
 def _prefix(options: PrefixOptions, shape: ModelShape) -> AdapterCount:
+    if not shape.is_decoder:
+        raise needs_decoder(shape.model_type)
     tokens = options.num_virtual_tokens
     projection = options.encoder_hidden_size if options.prefix_projection else 0
     return _in_front(shape, prefix_params(shape, tokens, projection), tokens)

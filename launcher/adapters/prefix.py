@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from launcher.adapters.options import METHODS, AdapterOptions, Method
+from launcher.errors import BadValue, Problem
 
 
 class PrefixOptions(AdapterOptions):
@@ -32,3 +33,15 @@ METHODS.register(
         needs_cache=True,
     ),
 )
+
+
+def needs_decoder(kind: str) -> BadValue:
+    """The refusal of a model that takes no keys and values from before."""
+    return BadValue(
+        Problem(
+            where="adapter.method",
+            what=f"prefix reaches attention through a key-value cache, and {kind} takes none here",
+            right="prompt, p_tuning, bottleneck, ia3 or lora; prefix with a decoder",
+            type="adapter.method=p_tuning, or adapter.method=lora",
+        )
+    )

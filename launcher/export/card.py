@@ -4,6 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+_PROMPTED = ("PREFIX_TUNING", "PROMPT_TUNING", "P_TUNING")
+_GENERATE = (
+    "model.generate() of PEFT 0.21 is wrong with such adapters under transformers 5.24, without an error"
+)
 FOLDER = "FOLDER"  # where whoever reads the card has put it
 _HEAD = """---
 base_model: {base}
@@ -54,6 +58,11 @@ def _use(folder: Path, facts: dict[str, Any]) -> str:
             lines[:0] = ["from launcher.adapters.bottleneck_peft_torch import register"]
             lines.append("register()  # PEFT has no such method of its own")
         lines.append(f'model = PeftModel.from_pretrained(base, "{FOLDER}")')
+        if kind in _PROMPTED and facts["task"] == "causal_lm":
+            lines += [
+                "# answers: `launcher predict`, or token by token from model(...).logits;",
+                f"# {_GENERATE}",
+            ]
     return "\n".join(["## Use", "", "```python", *lines, "```", ""])
 
 

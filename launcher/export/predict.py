@@ -1,11 +1,15 @@
 """Uses a trained model the way it was trained: same tokenizer, template, length and label names."""
 
+import logging
+import os
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from launcher.data.batches_torch import collate
 from launcher.data.templates import prompt_ids
@@ -27,7 +31,7 @@ class Predictor:
         """
         from transformers import AutoTokenizer
 
-        quiet_loading()
+        _be_quiet()
         self.folder, self.facts = read_facts(run)
         try:
             self.tokenizer = AutoTokenizer.from_pretrained(self.folder, local_files_only=True)
@@ -80,13 +84,13 @@ class Predictor:
         logits = [self._logits(store, index) for index in range(len(store))]
         return {"text": text, **self._found(torch.stack(logits).mean(0).float())}
 
-    def _logits(self, store: TokenStore, index: int) -> torch.Tensor:
+    def _logits(self, store: TokenStore, index: int) -> Tensor:
         batch = collate(store, np.array([index]), self.tokenizer.pad_token_id)
         row = {name: tensor.to(self.device) for name, tensor in batch.items() if name != "labels"}
-        found: torch.Tensor = self.model(**row).logits[0]
+        found: Tensor = self.model(**row).logits[0]
         return found
 
-    def _found(self, logits: torch.Tensor) -> dict[str, Any]:
+    def _found(self, logits: Tensor) -> dict[str, Any]:
         """What the logits of one row say, by what the labels were in training."""
         names, kind = self.facts["label_names"], self.facts.get("problem_type")
         if kind == "regression":
@@ -103,7 +107,17 @@ class Predictor:
     @torch.inference_mode()
     def _answer(self, text: str, max_new_tokens: int) -> dict[str, Any]:
         ids = torch.tensor([self._prompt(text)], device=self.device)
-        made = self.model.generate(
+        made = self.continued(ids, max_new_tokens)
+        answer = self.tokenizer.decode(made[0, ids.shape[1] :], skip_special_tokens=True)
+        return {"text": text, "answer": answer.strip()}
+
+    @torch.inference_mode()
+    def continued(self, ids: Tensor, max_new_tokens: int) -> Tensor:
+        """The likeliest continuation: `ids` [1, length] and at most so many tokens more."""
+        config = getattr(self.model, "active_peft_config", None)
+        if getattr(config, "is_prompt_learning", False):
+            return self._one_by_one(ids, max_new_tokens)
+        made: Tensor = self.model.generate(
             input_ids=ids,
             attention_mask=torch.ones_like(ids),
             max_new_tokens=max_new_tokens,
@@ -111,8 +125,21 @@ class Predictor:
             pad_token_id=self.tokenizer.pad_token_id,
             eos_token_id=self.tokenizer.eos_token_id,
         )
-        answer = self.tokenizer.decode(made[0, ids.shape[1] :], skip_special_tokens=True)
-        return {"text": text, "answer": answer.strip()}
+        return made
+
+    def _one_by_one(self, ids: Tensor, max_new_tokens: int) -> Tensor:
+        """Without a cache: slower, and right.
+
+        PEFT 0.21 looks for the cache under the name that it had before transformers 5.24: its own `generate`
+        leaves a prefix out, and puts a prompt in front of every single token, without an error.
+        """
+        for _ in range(max_new_tokens):
+            logits = self.model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits
+            token = logits[:, -1:].argmax(-1)
+            ids = torch.cat([ids, token], dim=1)
+            if token.item() == self.tokenizer.eos_token_id:
+                break
+        return ids
 
     def _prompt(self, text: str) -> list[int]:
         """The ids in front of the answer, as in training."""
@@ -121,6 +148,19 @@ class Predictor:
             return prompt_ids(text, "", self.tokenizer, template)
         ids: list[int] = self.tokenizer(text)["input_ids"]
         return ids
+
+
+def _be_quiet() -> None:
+    """Keep what libraries tell one another from whoever asks for an answer: deprecations, missing kernels.
+
+    Without cards DeepSpeed, which others import where it is installed, would say so on standard output.
+    """
+    quiet_loading()
+    if not torch.cuda.is_available():
+        os.environ.setdefault("DS_ACCELERATOR", "cpu")
+    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
+    for category in (FutureWarning, UserWarning):
+        warnings.filterwarnings("ignore", category=category, module=r"(peft|torch|transformers)\.")
 
 
 def _no_base(folder: Path, options: ModelOptions, error: RecipeError) -> ExportError:

@@ -127,6 +127,15 @@ def test_a_method_that_goes_behind_the_mlp_is_refused_where_experts_stand_in_its
         count(options, shape_of({"model_type": "mixtral"}))
 
 
+@pytest.mark.parametrize("model", NO_CACHE)
+def test_b018_a_prefix_in_an_encoder_is_refused_before_anything_is_loaded(model: str) -> None:
+    values = config(MODELS[model][0])
+    assert values is not None
+    options = METHODS.get("prefix").options(method="prefix")
+    with pytest.raises(RecipeError, match="key-value cache"):
+        count(options, shape_of(values, task="classification"))
+
+
 @pytest.mark.parametrize(
     ("hub_id", "rank", "expected"),
     [
