@@ -148,7 +148,7 @@ def test_there_are_commands() -> None:
     assert len(quick()) > 8
 
 
-def test_the_checks_find_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_checks_find_what_is_wrong() -> None:
     for line in (
         "plan no_such_recipe",
         "plan quickstart --gpu rtx3090 learning_rte=1",
@@ -156,5 +156,5 @@ def test_the_checks_find_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
         "run quickstart --recpe x",
         "ls --no-such-option",
     ):
-        assert faults(line.split(), monkeypatch, strict=True), line
+        assert faults(line.split(), strict=True), line
     assert setting_faults("no_such_key=1")
