@@ -14,8 +14,8 @@ REMOTE = ("wandb", "swanlab", "trackio")
 
 
 def _as_list(value: Any) -> Any:
-    """One name stands for a list of one."""
-    return [value] if isinstance(value, str) else value
+    """One name stands for a list of one; on a command line several are typed with commas."""
+    return [each.strip() for each in value.split(",")] if isinstance(value, str) else value
 
 
 class TrackingOptions(Options):

@@ -125,6 +125,11 @@ def test_numbers_as_people_write_them(write: Any) -> None:
     assert training.seed == 8
 
 
+def test_trackers_are_typed_with_commas(write: Any) -> None:
+    loaded = load_recipe(str(write()), ["report_to=wandb, tensorboard"])
+    assert loaded.recipe.tracking.report_to == ("wandb", "tensorboard")
+
+
 def test_sections_of_one_word(write: Any) -> None:
     path = write("backend: zero2\nadapter: lora\ntracking: none\nhardware: rtx3090\n")
     recipe = load_recipe(str(path)).recipe
