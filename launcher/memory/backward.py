@@ -75,7 +75,12 @@ def _block_at_work(parts: StepParts, index: int, moment: Moment) -> Terms:
         *_grown(parts, index, moment.gradient_share),
         *at_work,
         *block_casts(parts, behind=index + 1 - moment.gradient_share),
-        *gathered_terms(setting, sizes, ahead=next_unit(setting, sizes, index) if reaches else 0),
+        *gathered_terms(
+            setting,
+            sizes,
+            ahead=next_unit(setting, sizes, index) if reaches else 0,
+            is_late=index == parts.graph_blocks - 1,
+        ),
         *unreduced_terms(setting, sizes, parts.gradients, has_sent=index < parts.graph_blocks - 1),
         *whole_gradient_terms(setting, sizes),
     ]

@@ -117,8 +117,8 @@ def _forward(parts: StepParts) -> Terms:
     held = [*before, *checkpoints(parts, blocks=parts.graph_blocks), *embeddings(parts), *parts.casts]
     kept = [*held, *saved(parts, blocks=parts.graph_blocks)]
     flat = 0 if adapters_are_units(setting, sizes) else 1
-    at_loss = [*kept, *parts.loss, *gathered_terms(setting, sizes, copies=flat)]
-    at_last = [*kept, *_last_block(parts), *gathered_terms(setting, sizes, copies=1 + flat)]
+    at_loss = [*kept, *parts.loss, *gathered_terms(setting, sizes, copies=flat, is_late=True)]
+    at_last = [*kept, *_last_block(parts), *gathered_terms(setting, sizes, copies=1 + flat, is_late=True)]
     earlier = saved(parts, blocks=parts.graph_blocks - 1)
     handed_over = [*held, *earlier, *gathered_terms(setting, sizes, copies=2 + flat)]
     return max(at_loss, at_last, handed_over, [*before, *_at_embeddings(parts, sizes.tokens)], key=total)

@@ -41,20 +41,27 @@ def adapters_are_units(setting: Setting, sizes: Sizes) -> bool:
 
 
 def gathered_terms(
-    setting: Setting, sizes: Sizes, *, copies: int = 1, ahead: int = 0, with_embeddings: bool = False
+    setting: Setting,
+    sizes: Sizes,
+    *,
+    copies: int = 1,
+    ahead: int = 0,
+    with_embeddings: bool = False,
+    is_late: bool = False,
 ) -> list[Term]:
-    """Whole units on the card. `copies`: of a block; `ahead`: bytes of the next unit, on their way.
+    """Whole units on the card. `copies`: of a block; `ahead`: bytes of the unit on its way; `is_late`:
+    between the last block's forward pass and its backward pass.
 
     fsdp1: one block and the root (measured 0.961e9 on Mistral-7B: 0.436e9 + 0.524e9, on 2 and 4 ranks).
     fsdp2: a block's weights and the flat buffer that they were gathered in, which the forward pass keeps
     until the next unit's are there (`wait_for_unshard`, implicit prefetching): the next block, or adapters
     inside this one; the backward pass has the weights and the next unit's buffer. The root stays
-    (`reshard_after_forward` is false for it). zero3: what fits `prefetch_bucket_elements` beside the block.
-    """
+    (`reshard_after_forward` is false for it). zero3: see `_zero3_terms`.
+    """  # noqa: D205
     if not setting.sharding.parameters:
         return []
     if setting.sharding_kind == "zero3":
-        return _zero3_terms(setting, sizes)
+        return _zero3_terms(setting, sizes, is_late=is_late)
     units = units_of(setting, sizes)
     count = copies if setting.sharding_kind == "fsdp2" and setting.num_ranks > 1 else min(copies, 1)
     found = [
@@ -70,14 +77,27 @@ def gathered_terms(
     return [each for each in found if each.num_bytes]
 
 
-def _zero3_terms(setting: Setting, sizes: Sizes) -> list[Term]:
-    if setting.num_ranks == 1:
+def _zero3_terms(setting: Setting, sizes: Sizes, *, is_late: bool) -> list[Term]:
+    """The module at work and what is fetched ahead; late, everything that the backward pass needs again soon.
+
+    deepspeed 0.19.8, partitioned_param_coordinator.py, `__params_to_release`: a parameter that comes again
+    within `stage3_max_reuse_distance` elements is not released. From the end of the forward pass back, a
+    block comes again after twice what lies behind it, so half that distance stays gathered at the loss.
+    On one rank nothing is gathered, but for weights that come from host memory.
+    """
+    if setting.num_ranks == 1 and not setting.sharding.offload_parameters:
         return []
-    width = sizes.weight_bytes
+    width, shape = sizes.weight_bytes, setting.shape
+    largest = max(shape.word_embedding_params, sizes.block)
+    if is_late:
+        head = shape.vocab_size * shape.hidden_size if shape.task == "causal_lm" else shape.head_params
+        room = max(0, setting.reuse_distance_elements // 2 - head)
+        soon = head + min(shape.num_layers, 1 + room // sizes.block) * sizes.block
+        largest = max(largest, min(soon, shape.num_params) if setting.reuse_distance_elements else 0)
     ahead = min(setting.prefetch_bucket_elements, sizes.block) * width
-    largest = max(setting.shape.word_embedding_params * width, units_of(setting, sizes).block)
+    formula = "largest of block and embedding; late: what comes again within the reuse distance"
     return [
-        Term(name="gathered weights", num_bytes=largest, formula="largest of block and embedding"),
+        Term(name="gathered weights", num_bytes=largest * width, formula=formula),
         Term(name="prefetched weights", num_bytes=ahead, formula="prefetch bucket"),
     ]
 

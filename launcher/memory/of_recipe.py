@@ -73,6 +73,7 @@ def setting_of(
         num_ranks=num_ranks,
         reduce_bucket_elements=getattr(options, "reduce_bucket_size", 50_000_000),
         prefetch_bucket_elements=getattr(options, "stage3_prefetch_bucket_size", 50_000_000),
+        reuse_distance_elements=getattr(options, "stage3_max_reuse_distance", 1_000_000_000),
         eval_batch=0 if asked_eval == "auto" else asked_eval,
         num_workers=data.dataloader_num_workers,
         variable_length=not data.packing,

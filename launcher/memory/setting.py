@@ -87,6 +87,7 @@ class Setting:
     num_ranks: int = 1
     reduce_bucket_elements: int = 50_000_000
     prefetch_bucket_elements: int = 50_000_000
+    reuse_distance_elements: int = 1_000_000_000
     accumulation_steps: int = 1
     eval_batch: int = 0
     num_workers: int = 0

@@ -105,6 +105,35 @@ def test_offloading_leaves_neither_states_nor_gradients_on_the_card() -> None:
     )
 
 
+def test_zero3_keeps_gathered_what_comes_again_soon() -> None:
+    small = shape("bert-base-uncased", task="classification")
+    found = estimate(sharded(full(small), "zero3"))
+    blocks = small.num_layers * small.block_params
+    assert term(found, "forward", "gathered weights") >= 4 * blocks
+    at_once = estimate(sharded(full(small), "zero3", reuse_distance_elements=0))
+    assert term(at_once, "forward", "gathered weights") == 4 * small.word_embedding_params
+    large = estimate(sharded(full(MISTRAL), "zero3"))
+    assert 4 * 500e6 < term(large, "forward", "gathered weights") < 4 * 800e6
+
+
+def test_what_is_on_its_way_to_host_memory_stands_on_the_card() -> None:
+    states = ShardingFacts(optimizer_states=True, gradients=True, parameters=False, offload_optimizer=True)
+    found = estimate(sharded(full(MISTRAL), "zero2", sharding=states))
+    assert term(found, "optimizer", "offload staging") == 4 * MISTRAL.word_embedding_params
+    found = estimate(sharded(full(MISTRAL), "fsdp2", sharding=OFFLOADED))
+    assert term(found, "forward", "offload staging") == 4 * MISTRAL.block_params // 4
+    assert term(estimate(full(MISTRAL)), "forward", "offload staging") == 0
+
+
+def test_selective_checkpointing_saves_all_but_the_probabilities() -> None:
+    kept = full(MISTRAL, attention="eager", checkpointing="none", micro_batch=2)
+    selective = estimate(replace(kept, checkpointing="selective"))
+    saved = phase(estimate(kept), "forward").num_bytes - phase(selective, "forward").num_bytes
+    assert saved == 32 * 6 * 32 * T * T * 2
+    whole = estimate(replace(kept, checkpointing="full"))
+    assert phase(whole, "forward").num_bytes < phase(selective, "forward").num_bytes
+
+
 def test_no_term_is_called_other_and_every_phase_is_there() -> None:
     found = estimate(full(MISTRAL))
     assert tuple(each.name for each in found.phases) == PHASES

@@ -99,6 +99,8 @@ def test_facts_beside_the_counts_equal_the_instantiated_model(model_type: str) -
     model = meta.build(values, meta.own_task(model_type), num_layers=LAYERS)
     shape = shape_of(shallow(values), task=meta.own_task(model_type))
     assert shape.block_class in block_class_names(model)
+    has_embeddings = any(name.endswith("Embeddings") for name in block_class_names(model))
+    assert shape.has_embeddings_apart == has_embeddings
     flags = {"sdpa": model._supports_sdpa, "flash_attention_2": model._supports_flash_attn}
     assert shape.attention_kernels == ("eager", *(name for name, has in flags.items() if has))
     assert shape.tied == (bool(model.config.tie_word_embeddings))
