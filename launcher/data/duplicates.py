@@ -1,6 +1,5 @@
 """The same row twice: inside a file, and on both sides of training and evaluation."""
 
-from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -10,7 +9,8 @@ import numpy.typing as npt
 
 from launcher.data.examples import Examples
 from launcher.data.findings import excerpt
-from launcher.data.ragged import Float32, Int32, Int64
+from launcher.data.number_file import NumberWriter
+from launcher.data.ragged import Float32, Int64
 from launcher.errors import DataError, Problem
 
 SHORTEST = 20
@@ -22,12 +22,12 @@ Hashes = npt.NDArray[np.uint64]
 class Prints:
     """What makes a row the same as another: 64 bits of a hash of its texts or turns, and its label's number.
 
-    White space at the ends of texts does not count. `sizes`: characters. Of a million different rows two
-    have the same hash once in thirty million such files.
+    White space at the ends of texts does not count. `sizes`: characters, 255 for more. Of a million
+    different rows two have the same hash once in thirty million such files.
     """
 
     hashes: Hashes
-    sizes: Int32
+    sizes: npt.NDArray[np.uint8]
     labels: Int64 | None
 
     def take(self, rows: Int64) -> "Prints":
@@ -45,16 +45,17 @@ class Prints:
 
 def prints_of(examples: Examples) -> Prints:
     """One look at every row."""
-    hashes, sizes = array("Q"), array("i")
+    hashes, sizes = NumberWriter(np.uint64), NumberWriter(np.uint8)
     for block in examples.blocks():
-        for content, size in _contents(block):
-            packed = content.encode("utf-8", "surrogatepass")
-            hashes.append(int.from_bytes(blake2b(packed, digest_size=8).digest()))
-            sizes.append(size)
+        found = [
+            (int.from_bytes(blake2b(content.encode("utf-8", "surrogatepass"), digest_size=8).digest()), size)
+            for content, size in _contents(block)
+        ]
+        hashes.add(np.array([each for each, _ in found], dtype=np.uint64))
+        sizes.add(np.array([min(size, 255) for _, size in found], dtype=np.uint8))
+    labels = examples.labels
     return Prints(
-        hashes=np.array(hashes, dtype=np.uint64),
-        sizes=np.array(sizes, dtype=np.int32),
-        labels=None if examples.labels is None else _numbered(examples.labels),
+        hashes=hashes.done(), sizes=sizes.done(), labels=None if labels is None else _numbered(labels)
     )
 
 
@@ -74,37 +75,55 @@ def _contents(examples: Examples) -> Iterator[tuple[str, int]]:
 def _numbered(labels: Int64 | Float32) -> Int64:
     """Every label as a number, the same for equal ones."""
     if labels.dtype == np.int64:
-        return labels.astype(np.int64)
+        return np.asarray(labels, dtype=np.int64)
     if labels.ndim == 1:
         return labels.astype(np.float32).view(np.int32).astype(np.int64)
     return np.asarray(np.unique(labels, axis=0, return_inverse=True)[1], dtype=np.int64).reshape(-1)
 
 
+def shared(prints: Prints) -> Int64:
+    """The rows whose text another row has too, in order: few in most files, so that they cost little."""
+    ordered = np.sort(prints.hashes)
+    twice = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+    del ordered
+    if not len(twice):
+        return np.zeros(0, dtype=np.int64)
+    places = np.minimum(np.searchsorted(twice, prints.hashes), len(twice) - 1)
+    return np.flatnonzero(twice[places] == prints.hashes).astype(np.int64)
+
+
+def repeated(prints: Prints) -> Int64:
+    """The rows that another row before them already is, text and label, in order."""
+    rows = shared(prints)
+    firsts = np.unique(prints.take(rows).labelled, return_index=True)[1]
+    is_first = np.zeros(len(rows), dtype=np.bool_)
+    is_first[firsts] = True
+    return rows[~is_first]
+
+
 def distinct(prints: Prints) -> Int64:
     """The rows without repetitions: the first of each, in order."""
-    return np.sort(np.unique(prints.labelled, return_index=True)[1]).astype(np.int64)
-
-
-def num_repeated(prints: Prints) -> int:
-    """Rows that another row before them already is, text and label."""
-    return len(prints.hashes) - len(np.unique(prints.labelled))
+    stays = np.ones(len(prints.hashes), dtype=np.bool_)
+    stays[repeated(prints)] = False
+    return np.flatnonzero(stays).astype(np.int64)
 
 
 def contradicted(prints: Prints) -> Int64:
     """Rows whose text stands before them with another label."""
-    if prints.labels is None:
-        return np.zeros(0, dtype=np.int64)
-    _, firsts, members = np.unique(prints.hashes, return_index=True, return_inverse=True)
-    return np.flatnonzero(prints.labels != prints.labels[firsts][members]).astype(np.int64)
+    rows = shared(prints)
+    some = prints.take(rows)
+    if some.labels is None:
+        return rows[:0]
+    _, firsts, members = np.unique(some.hashes, return_index=True, return_inverse=True)
+    return rows[some.labels != some.labels[firsts][members]]
 
 
-def leaked(train: Prints, evaluation: Prints) -> tuple[Int64, Int64]:
-    """(evaluation rows, their training rows) of equal texts; those of under 20 characters meet by chance."""
-    known, firsts = np.unique(train.hashes, return_index=True)
+def leaked(train: Prints, evaluation: Prints) -> Int64:
+    """Evaluation rows that are training rows; texts of under 20 characters meet by chance."""
+    known = np.sort(train.hashes)
     places = np.minimum(np.searchsorted(known, evaluation.hashes), max(0, len(known) - 1))
     same = (known[places] == evaluation.hashes) & (evaluation.sizes >= SHORTEST)
-    rows = np.flatnonzero(same).astype(np.int64)
-    return rows, firsts[places[rows]].astype(np.int64)
+    return np.flatnonzero(same).astype(np.int64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,13 +140,14 @@ class Side:
 
 def check_leaks(train: Side, held_out: Side, most: float) -> tuple[str, ...]:
     """A notice of how many evaluation rows are trained on. Raises DataError above the share `most`."""
-    rows, sources = leaked(train.prints, held_out.prints)
+    rows = leaked(train.prints, held_out.prints)
     if not len(rows):
         return ()
     evaluation = held_out.examples
     share = len(rows) / len(evaluation)
     said = f"{len(rows):,} of {len(evaluation):,} evaluation rows ({share:.1%}) are trained on too"
-    row, source = int(rows[0]), int(sources[0])
+    row = int(rows[0])
+    source = int(np.argmax(train.prints.hashes == held_out.prints.hashes[row]))
     first = f"{evaluation.where(row)} is {train.examples.where(source)}: {excerpt(_shown(evaluation, row))}"
     if len(rows) <= (max(1.0, most * len(evaluation)) if most else 0):  # one may be chance
         return (f"{said} (first: {first})",)

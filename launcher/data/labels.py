@@ -9,11 +9,13 @@ from typing import Any, Literal
 import numpy as np
 
 from launcher.data.findings import Findings, excerpt
-from launcher.data.ragged import Int64
+from launcher.data.number_file import NumberWriter
+from launcher.data.ragged import Int32, Int64
 from launcher.data.table import Row, Table
 from launcher.errors import DataError, Problem
 from launcher.registry import nearest
 
+_AT_ONCE = 2**16
 Seen = tuple[int, int]  # first row, number of rows
 _WHOLE = re.compile(r"[-+]?\d+")
 _FLOAT = re.compile(r"[-+]?(\d+\.\d*|\.\d+|\d+)([eE][-+]?\d+)?|[-+]?(nan|inf(inity)?)", re.IGNORECASE)
@@ -43,7 +45,10 @@ class LabelMap:
         if wrong:
             raise DataError([self._wrong(table, column, word, *found) for word, found in wrong.items()][:20])
         numbers = np.fromiter((known[word] for word in spelt), dtype=np.int64, count=len(spelt))
-        return numbers[np.frombuffer(words.codes, dtype=np.int32)] if len(spelt) else numbers
+        writer = NumberWriter(np.int64)
+        for start in range(0, len(words.codes), _AT_ONCE):
+            writer.add(numbers[words.codes[start : start + _AT_ONCE]])
+        return writer.done()
 
     def _wrong(self, table: Table, column: str, word: str, row: int, count: int) -> Problem:
         first = f"first at {table.path.name}:{table.lines[row]}, {count:,} rows"
@@ -69,7 +74,7 @@ class Words:
     words: tuple[str, ...]
     firsts: tuple[int, ...]
     counts: tuple[int, ...]
-    codes: "array[int]"
+    codes: Int32
 
     def seen(self, spelt: Sequence[str] | None = None, known: Container[str] = ()) -> dict[str, Seen]:
         """First row and count of each word (as spelt otherwise) that is not known."""
@@ -83,7 +88,7 @@ class Words:
 
 def words_of(table: Table, column: str, rows: Sequence[int]) -> Words:
     """The labels as words. Raises DataError for missing ones and for what cannot name a class."""
-    findings, codes = Findings(table.path), array("i")
+    findings, writer, codes = Findings(table.path), NumberWriter(np.int32), array("i")
     numbers, firsts, counts = dict[str, int](), list[int](), list[int]()
     for row, values in chosen_rows(table, rows):
         value = values.get(column)
@@ -97,8 +102,12 @@ def words_of(table: Table, column: str, rows: Sequence[int]) -> Words:
             counts.append(0)
         counts[code] += 1
         codes.append(code)
+        if len(codes) >= _AT_ONCE:
+            writer.add(np.array(codes))
+            codes = array("i")
     findings.raise_any()
-    return Words(words=tuple(numbers), firsts=tuple(firsts), counts=tuple(counts), codes=codes)
+    writer.add(np.array(codes))
+    return Words(words=tuple(numbers), firsts=tuple(firsts), counts=tuple(counts), codes=writer.done())
 
 
 def chosen_rows(table: Table, rows: Sequence[int]) -> Iterator[tuple[int, Row]]:

@@ -112,7 +112,8 @@ def _gathered(
     findings, found, cleaned = Findings(table.path), Counter[str](), options.html == "clean"
     roles = recognised.layout.texts(recognised.columns)
     writers = {role: SpoolWriter[str]() for role in roles}
-    kept = array("q")
+    kept: array[int] | None = None  # until the first row goes
+    number = 0
     for block in table.blocks():
         texts = texts_of(block, recognised, findings)
         for role, column in texts.items():
@@ -120,13 +121,17 @@ def _gathered(
             texts[role] = [fill(clean(text) if cleaned else text) for text in column]
         gone = set(empties.of(block, texts)) if empties else set[int]()
         stay = [row for row in range(len(block.rows)) if row not in gone or (empties and empties.are_kept)]
-        kept.extend(block.before - table.before + row for row in stay)
+        if kept is None and len(stay) < len(block.rows):
+            kept = array("q", range(number))
+        if kept is not None:
+            kept.extend(number + row for row in stay)
+        number += len(block.rows)
         for role, column in texts.items():
             chosen = column if len(stay) == len(column) else [column[row] for row in stay]
             writers[role].extend(chosen, sum(map(len, chosen)))
     findings.raise_any()
     told = said(table.path.name, found, cleaned=cleaned) + (empties.said(table) if empties else ())
-    rows = range(len(kept)) if len(kept) == len(table.rows) else kept
+    rows = range(number) if kept is None else kept
     return {role: writer.done() for role, writer in writers.items()}, rows, told
 
 

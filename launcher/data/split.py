@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from launcher.data.balance import balanced_weights, class_counts, imbalance
-from launcher.data.duplicates import Side, check_leaks, contradicted, distinct, num_repeated, prints_of
+from launcher.data.duplicates import Side, check_leaks, contradicted, distinct, prints_of, repeated
 from launcher.data.examples import Examples
 from launcher.data.fill import Filler
 from launcher.data.label_sets import learn_sets
@@ -63,7 +63,7 @@ def read_splits(
             f"{eval_path.name}: {len(eval_table.rows):,} rows",
             *held_out.notices,
         ]
-    side, repeated = _repetitions(_side(train.examples(labels)), options)
+    side, told = _repetitions(_side(train.examples(labels)), options)
     other = _side(held_out.examples(labels)) if held_out else None
     if other is None and options.eval_fraction is not None:
         stay, go = held_out_rows(side.examples, options.eval_fraction, seed)
@@ -79,7 +79,7 @@ def read_splits(
         notices=(
             *notices,
             *filler.notices(),
-            *repeated,
+            *told,
             *leaks,
             *imbalance(examples, evaluation, names),
             *_without_effect(options, examples, evaluation),
@@ -118,7 +118,7 @@ def _repetitions(side: Side, options: DataOptions) -> tuple[Side, tuple[str, ...
     if len(rows := contradicted(side.prints)):
         where = side.examples.where(int(rows[0]))
         lines.append(f"{len(rows):,} texts stand there twice with different labels (one at {where})")
-    number, num_rows = num_repeated(side.prints), len(side.examples)
+    number, num_rows = len(repeated(side.prints)), len(side.examples)
     if options.drop_duplicates and number:
         side = side.take(distinct(side.prints))
         lines.append(f"{number:,} repeated rows are left out")

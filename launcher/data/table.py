@@ -1,12 +1,11 @@
 """A file's rows under its column names, each with the line that it starts on."""
 
-from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from launcher.data.spool import SpoolWriter, blocks_of, mapped
+from launcher.data.spool import BLOCK_ROWS, BLOCK_SIZE, SpoolWriter, blocks_of, mapped
 
 Row = dict[str, Any]
 
@@ -69,18 +68,27 @@ class RowWriter:
 
     def __init__(self) -> None:
         """None yet."""
-        self._rows, self._lines = SpoolWriter[Row](), array("q")
+        self._rows, self._lines = SpoolWriter[Row](), SpoolWriter[int]()
+        self._pending, self._pending_lines, self._size = list[Row](), list[int](), 0
 
     def __len__(self) -> int:
         """Rows so far."""
-        return len(self._lines)
+        return len(self._rows) + len(self._pending)
 
     def add(self, row: Row, line: int, size: int) -> None:
         """One more, of about `size` bytes."""
-        self._rows.add(row, size)
-        self._lines.append(line)
+        self._pending.append(row)
+        self._pending_lines.append(line)
+        self._size += size
+        if len(self._pending) >= BLOCK_ROWS or self._size >= BLOCK_SIZE:
+            self._hand_on()
 
     def done(self) -> tuple[Sequence[Row], Sequence[int]]:
         """Rows and lines: lists where they are few."""
-        rows = self._rows.done()
-        return rows, self._lines.tolist() if isinstance(rows, list) else self._lines
+        self._hand_on()
+        return self._rows.done(), self._lines.done()
+
+    def _hand_on(self) -> None:
+        self._rows.extend(self._pending, self._size)
+        self._lines.extend(self._pending_lines, 8 * len(self._pending_lines))
+        self._pending, self._pending_lines, self._size = [], [], 0

@@ -1,11 +1,51 @@
 """The same row twice, and rows on both sides of training and evaluation."""
 
+import random
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from launcher.data.duplicates import contradicted, distinct, leaked, prints_of, repeated
+from launcher.data.examples import Examples
 from launcher.data.options import DataOptions
 from launcher.data.split import read_splits
 from launcher.errors import DataError
+
+
+def prints(rows):
+    """Of (text, label) rows."""
+    texts, labels = zip(*rows, strict=True)
+    return prints_of(
+        Examples(
+            layout="text_label",
+            texts={"text": list(texts)},
+            labels=np.array(labels),
+            lines=range(len(rows)),
+            path=Path("a.csv"),
+        )
+    )
+
+
+@pytest.mark.parametrize("kinds", [1, 5, 40, 10**6])
+def test_repetitions_are_those_of_a_plain_look_at_every_pair(kinds):
+    draw = random.Random(kinds)
+    rows = [(f" a text of enough letters {draw.randrange(kinds)}", draw.randrange(3)) for _ in range(80)]
+    first: dict[str, int] = {}
+    seen, again, against = set(), [], []
+    for number, (text, label) in enumerate(rows):
+        if (text, label) in seen:
+            again.append(number)
+        seen.add((text, label))
+        if first.setdefault(text, label) != label:
+            against.append(number)
+    found = prints(rows)
+    assert repeated(found).tolist() == again
+    assert distinct(found).tolist() == [number for number in range(80) if number not in again]
+    assert contradicted(found).tolist() == against
+    other = [("short", 0), *rows[:5], ("another text of enough letters", 1)]
+    assert leaked(prints([*rows, ("short", 0)]), prints(other)).tolist() == [1, 2, 3, 4, 5]
+
 
 LONG = "a text of more than twenty characters, number {}"
 
