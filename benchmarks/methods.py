@@ -129,11 +129,17 @@ def cells(case: Case, seeds: tuple[int, ...]) -> list[Cell]:
 
 
 def run(case: Case, folder: Path, seeds: tuple[int, ...], num_rows: int) -> list[Outcome]:
-    """Run what is not finished in `folder`."""
+    """Run what is not finished in `folder`; where a person stops it, what there is by then."""
     path = folder / "job.yaml"
     path.write_text(case.recipe.format(shared=SHARED, rows=num_rows), encoding="utf-8")
     comparison = Comparison(recipe=str(path), overrides=(), words=(), folder=folder / "runs")
-    return [*run_cells(comparison, cells(case, seeds))]
+    outcomes: list[Outcome] = []
+    try:
+        for outcome in run_cells(comparison, cells(case, seeds)):
+            outcomes.append(outcome)
+    except KeyboardInterrupt:
+        print(f"stopped after {len(outcomes)} runs: the same line goes on", file=sys.stderr)
+    return outcomes
 
 
 def main() -> None:
