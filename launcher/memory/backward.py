@@ -28,16 +28,27 @@ from launcher.memory.step_parts import (
 )
 
 
-def backward(parts: StepParts, forward: Terms, lasting: Terms) -> Terms:
-    """The worst moment. At the loss's, autocast's copies are gone where no saved product holds them."""
+def backward(parts: StepParts, at_loss: Terms) -> Terms:
+    """The worst moment. At the loss's, autocast's copies are gone where no saved product holds them.
+
+    ZeRO-1 and 2 make their buckets for each backward pass; others have them already.
+    """
+    made = parts.exchange if parts.setting.sharding_kind in ("zero1", "zero2") else []
     is_free = parts.setting.recomputes
-    made = [] if lasting else parts.exchange
-    moments = [[*made, *(each for each in forward if not (is_free and each in parts.casts))]]
-    layers = parts.graph_blocks
-    for index in sorted({0, min(1, layers - 1), max(0, layers - 2), layers - 1} if layers else ()):
+    moments = [[*made, *(each for each in at_loss if not (is_free and each in parts.casts))]]
+    for index in _ends(parts):
         moments += [_block_at_work(parts, index, moment) for moment in parts.block.moments]
         moments.append(_block_done(parts, index))
     return max((*moments, _embeddings_done(parts)), key=total)
+
+
+def _ends(parts: StepParts) -> list[int]:
+    """The blocks at whose work a worst moment may lie: first and last, under FSDP2 their neighbours too."""
+    layers = parts.graph_blocks
+    if not layers:
+        return []
+    near = {min(1, layers - 1), max(0, layers - 2)} if parts.gradients.is_whole_first else set()
+    return sorted({0, layers - 1} | near)
 
 
 def _common(parts: StepParts, *, inputs: int, below: int) -> Terms:

@@ -51,11 +51,10 @@ def estimate(setting: Setting, *, usable_bytes: int | None = None) -> Breakdown:
     parts = step_parts(setting, sizes)
     weights = weight_terms(setting, sizes)
     held = [*weights, *_workspaces(setting), *state_terms(setting, sizes), *staging_terms(setting, sizes)]
-    forward = _forward(parts)
     phases = (
         Phase(name="load", terms=tuple(load_terms(setting, sizes) or weights)),
-        Phase(name="forward", terms=(*held, *forward)),
-        Phase(name="backward", terms=(*held, *backward(parts, forward, _lasting(parts)))),
+        Phase(name="forward", terms=(*held, *_forward(parts))),
+        Phase(name="backward", terms=(*held, *backward(parts, _at_loss(parts, copies=1)))),
         Phase(name="optimizer", terms=(*held, *_optimizer(parts))),
         Phase(name="evaluate", terms=(*held, *_evaluate(parts))),
         Phase(name="save", terms=(*held, *save_terms(setting, sizes))),
@@ -114,14 +113,36 @@ def _forward(parts: StepParts) -> Terms:
     """
     setting, sizes = parts.setting, parts.sizes
     before = [*parts.kept_gradients, *_lasting(parts)]
-    held = [*before, *checkpoints(parts, blocks=parts.graph_blocks), *embeddings(parts), *parts.casts]
-    kept = [*held, *saved(parts, blocks=parts.graph_blocks)]
     flat = 0 if adapters_are_units(setting, sizes) else 1
-    at_loss = [*kept, *parts.loss, *gathered_terms(setting, sizes, copies=flat, is_late=True)]
-    at_last = [*kept, *_last_block(parts), *gathered_terms(setting, sizes, copies=1 + flat, is_late=True)]
-    earlier = saved(parts, blocks=parts.graph_blocks - 1)
-    handed_over = [*held, *earlier, *gathered_terms(setting, sizes, copies=2 + flat)]
-    return max(at_loss, at_last, handed_over, [*before, *_at_embeddings(parts, sizes.tokens)], key=total)
+    at_last = [
+        *_kept(parts, blocks=parts.graph_blocks),
+        *_last_block(parts),
+        *gathered_terms(setting, sizes, copies=1 + flat, is_late=True),
+    ]
+    handed_over = [
+        *_kept(parts, blocks=parts.graph_blocks - 1),
+        *gathered_terms(setting, sizes, copies=2 + flat),
+    ]
+    first = [*before, *_at_embeddings(parts, sizes.tokens)]
+    return max(_at_loss(parts, copies=flat), at_last, handed_over, first, key=total)
+
+
+def _kept(parts: StepParts, *, blocks: int) -> Terms:
+    """What the forward pass leaves behind: checkpoints, or what `blocks` blocks save."""
+    return [
+        *parts.kept_gradients,
+        *_lasting(parts),
+        *checkpoints(parts, blocks=parts.graph_blocks),
+        *embeddings(parts),
+        *parts.casts,
+        *saved(parts, blocks=blocks),
+    ]
+
+
+def _at_loss(parts: StepParts, *, copies: int) -> Terms:
+    """Everything saved, and the loss. `copies`: a block's flat buffer, the last one's or one on its way back."""
+    gathered = gathered_terms(parts.setting, parts.sizes, copies=copies, is_late=True)
+    return [*_kept(parts, blocks=parts.graph_blocks), *parts.loss, *gathered]
 
 
 def _at_embeddings(parts: StepParts, tokens: int) -> Terms:
