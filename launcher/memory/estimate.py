@@ -140,7 +140,7 @@ def _kept(parts: StepParts, *, blocks: int) -> Terms:
 
 
 def _at_loss(parts: StepParts, *, copies: int) -> Terms:
-    """Everything saved, and the loss. `copies`: a block's flat buffer, the last one's or one on its way back."""
+    """Everything saved, and the loss; `copies` of a block: its flat buffer, left over or on its way back."""
     gathered = gathered_terms(parts.setting, parts.sizes, copies=copies, is_late=True)
     return [*_kept(parts, blocks=parts.graph_blocks), *parts.loss, *gathered]
 
