@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from launcher.data.findings import Findings, excerpt
-from launcher.data.labels import chosen_rows
+from launcher.data.label_words import chosen_rows
 from launcher.data.number_file import NumberWriter
 from launcher.data.ragged import Float32
 from launcher.data.table import Table

@@ -1,22 +1,19 @@
 """Labels to class ids, checked on the host: an id outside the classes kills a GPU's context later."""
 
 import re
-from array import array
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from launcher.data.findings import Findings, excerpt
+from launcher.data.label_words import AT_ONCE, Seen, words_of
 from launcher.data.number_file import NumberWriter
-from launcher.data.ragged import Int32, Int64
-from launcher.data.table import Row, Table
+from launcher.data.ragged import Int64
+from launcher.data.table import Table
 from launcher.errors import DataError, Problem
 from launcher.registry import nearest
 
-_AT_ONCE = 2**16
-Seen = tuple[int, int]  # first row, number of rows
 _WHOLE = re.compile(r"[-+]?\d+")
 _FLOAT = re.compile(r"[-+]?(\d+\.\d*|\.\d+|\d+)([eE][-+]?\d+)?|[-+]?(nan|inf(inity)?)", re.IGNORECASE)
 # Numbers that stand for "no label" in many data sets; taken as such where they are far from the others.
@@ -46,8 +43,8 @@ class LabelMap:
             raise DataError([self._wrong(table, column, word, *found) for word, found in wrong.items()][:20])
         numbers = np.fromiter((known[word] for word in spelt), dtype=np.int64, count=len(spelt))
         writer = NumberWriter(np.int64)
-        for start in range(0, len(words.codes), _AT_ONCE):
-            writer.add(numbers[words.codes[start : start + _AT_ONCE]])
+        for start in range(0, len(words.codes), AT_ONCE):
+            writer.add(numbers[words.codes[start : start + AT_ONCE]])
         return writer.done()
 
     def _wrong(self, table: Table, column: str, word: str, row: int, count: int) -> Problem:
@@ -65,76 +62,6 @@ class LabelMap:
         elif close := nearest(word, [name.lower() for name in self.names]):
             right += f" (nearest: {close})"
         return Problem(where=f"{table.where(row)}  {column}", what=what, right=right, type=typed)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Words:
-    """The labels of rows: every word once, its first row and number of rows; and the word's place, by row."""
-
-    words: tuple[str, ...]
-    firsts: tuple[int, ...]
-    counts: tuple[int, ...]
-    codes: Int32
-
-    def seen(self, spelt: Sequence[str] | None = None, known: Container[str] = ()) -> dict[str, Seen]:
-        """First row and count of each word (as spelt otherwise) that is not known."""
-        found: dict[str, Seen] = {}
-        for word, first, count in zip(spelt or self.words, self.firsts, self.counts, strict=True):
-            if word not in known:
-                row, number = found.get(word, (first, 0))
-                found[word] = (row, number + count)
-        return found
-
-
-def words_of(table: Table, column: str, rows: Sequence[int]) -> Words:
-    """The labels as words. Raises DataError for missing ones and for what cannot name a class."""
-    findings, writer, codes = Findings(table.path), NumberWriter(np.int32), array("i")
-    numbers, firsts, counts = dict[str, int](), list[int](), list[int]()
-    for row, values in chosen_rows(table, rows):
-        value = values.get(column)
-        word = _word(value)
-        if word is None:
-            findings.add(_no_label(table, column, row, value))
-            continue
-        code = numbers.setdefault(word, len(numbers))
-        if code == len(firsts):
-            firsts.append(row)
-            counts.append(0)
-        counts[code] += 1
-        codes.append(code)
-        if len(codes) >= _AT_ONCE:
-            writer.add(np.array(codes))
-            codes = array("i")
-    findings.raise_any()
-    writer.add(np.array(codes))
-    return Words(words=tuple(numbers), firsts=tuple(firsts), counts=tuple(counts), codes=writer.done())
-
-
-def chosen_rows(table: Table, rows: Sequence[int]) -> Iterator[tuple[int, Row]]:
-    """Those rows of a table with their numbers, in order."""
-    if len(rows) == len(table.rows):
-        return zip(rows, table.rows, strict=True)
-    return ((row, table.rows[row]) for row in rows)
-
-
-def _word(value: Any) -> str | None:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int | float):
-        return str(value)
-    return value.strip() or None if isinstance(value, str) else None
-
-
-def _no_label(table: Table, column: str, row: int, value: Any) -> Problem:
-    missing = value is None or value == "" or isinstance(value, str)
-    return Problem(
-        where=f"{table.where(row)}  {column}",
-        what="the label is missing" if missing else f"the label is not one word or number: {excerpt(value)}",
-        right="a class in every row",
-        type="fill the label in, or remove the row"
-        if missing
-        else "data.layout=multi_label for sets of classes",
-    )
 
 
 def _as_number(word: str) -> str:

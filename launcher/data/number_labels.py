@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from launcher.data.findings import Findings, excerpt
-from launcher.data.labels import chosen_rows
+from launcher.data.label_words import chosen_rows
 from launcher.data.ragged import Float32
 from launcher.data.table import Table
 from launcher.errors import DataError, Problem

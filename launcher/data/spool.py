@@ -18,6 +18,7 @@ S = TypeVar("S")
 
 BLOCK_ROWS, BLOCK_SIZE = 1024, 2**22
 HELD_BYTES = 2**23
+_ITEM_BYTES = 300  # of a row beside its texts
 
 
 class Spool(Sequence[T], Generic[T]):
@@ -132,7 +133,7 @@ class SpoolWriter(Generic[T]):
         if not block:
             return
         heartbeat.beat("reading")
-        self._packed += self._size + 100 * len(block)
+        self._packed += self._size + _ITEM_BYTES * len(block)
         self._size = 0
         self._starts.append(self._starts[-1] + len(block))
         if self._file is not None:

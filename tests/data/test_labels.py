@@ -104,7 +104,7 @@ def test_b035_every_wrong_id_is_told_once():
     assert [problem.where for problem in error.problems] == ["train.csv:3  label", "train.csv:4  label"]
 
 
-@pytest.mark.parametrize("missing", [None, "", "  "])
+@pytest.mark.parametrize("missing", [None, "", "  ", float("nan")])
 def test_missing_label_is_refused_with_its_line(missing):
     assert refused("the label is missing", ["a", missing, "b"]).problems[0].where == "train.csv:3  label"
 
