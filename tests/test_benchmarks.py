@@ -113,14 +113,14 @@ def test_the_hand_written_loop_pads_as_the_product_does(backends: ModuleType) ->
     assert all(ours[name].equal(theirs[name]) for name in ours)
 
 
-def test_every_setting_of_the_methods_side_by_side_is_a_recipe(root: Path, tmp_path: Path) -> None:
+def test_every_setting_of_the_methods_side_by_side_is_a_recipe(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from launcher.recipe.load import load_recipe
 
-    sys.path.insert(0, str(root / "benchmarks"))
-    try:
-        methods = load(root / "benchmarks/methods.py")
-    finally:
-        sys.path.remove(str(root / "benchmarks"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")  # else the benchmark sets it, for good
+    monkeypatch.syspath_prepend(str(root / "benchmarks"))
+    methods = load(root / "benchmarks/methods.py")
     for name, case in methods.CASES.items():
         path = tmp_path / f"{name}.yaml"
         path.write_text(case.recipe.format(shared=tmp_path, rows=case.rows))
@@ -136,6 +136,7 @@ def test_every_setting_of_the_methods_side_by_side_is_a_recipe(root: Path, tmp_p
 def test_a_block_that_is_not_the_same_work_is_not_measured(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     trl_sft = load(root / "benchmarks/trl_sft.py")
     block = {"wall": 1.0, "cpu": 1.0}
 
