@@ -9,6 +9,8 @@ from launcher.data.encode import encode, opening
 from launcher.data.examples import Examples
 from launcher.data.ragged import Int64, Ragged, same_in_every_row, side_by_side
 
+_AT_ONCE = 2**16
+
 
 def best_fit_decreasing(lengths: Int64, capacity: int) -> tuple[Int64, Int64]:
     """(samples bin after bin, samples in each bin): the longest first, each where least room is left over.
@@ -18,25 +20,27 @@ def best_fit_decreasing(lengths: Int64, capacity: int) -> tuple[Int64, Int64]:
     """
     assert not len(lengths) or int(lengths.max()) <= capacity, "a sample is longer than a row"
     with_room: list[list[int]] = [[] for _ in range(capacity + 1)]
-    rooms = 0
-    bins: list[list[int]] = []
+    rooms = num_bins = 0
     order = np.argsort(-lengths, kind="stable")
-    for sample, length in zip(order.tolist(), lengths[order].tolist(), strict=True):
-        enough = rooms >> length
-        room = capacity
-        if enough:
-            room = length + (enough & -enough).bit_length() - 1
-            number = with_room[room].pop()
-            rooms &= ~((not with_room[room]) << room)
-            bins[number].append(sample)
-        else:
-            number = len(bins)
-            bins.append([sample])
-        left = room - length
-        with_room[left].append(number)
-        rooms |= 1 << left
-    flat = np.fromiter((sample for each in bins for sample in each), dtype=np.int64, count=len(lengths))
-    return flat, np.fromiter(map(len, bins), dtype=np.int64, count=len(bins))
+    bins = np.empty(len(order), dtype=np.int64)  # of each sample in that order
+    for start in range(0, len(order), _AT_ONCE):
+        chosen = list[int]()
+        for length in lengths[order[start : start + _AT_ONCE]].tolist():
+            enough = rooms >> length
+            room, number = capacity, num_bins
+            if enough:
+                room = length + (enough & -enough).bit_length() - 1
+                number = with_room[room].pop()
+                rooms &= ~((not with_room[room]) << room)
+            else:
+                num_bins += 1
+            chosen.append(number)
+            left = room - length
+            with_room[left].append(number)
+            rooms |= 1 << left
+        bins[start : start + len(chosen)] = chosen
+    flat = order[np.argsort(bins, kind="stable")].astype(np.int64)
+    return flat, np.bincount(bins, minlength=num_bins).astype(np.int64)
 
 
 def pieces(examples: Examples, tokenizer: Any, max_length: int) -> Ragged:
