@@ -1,4 +1,4 @@
-"""How far a tokenisation is: told by whoever turns texts into ids, shown by whoever asked for it."""
+"""How far a preparation is: told by whoever reads rows or turns texts into ids, shown to who asked."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -6,15 +6,15 @@ from contextvars import ContextVar
 
 from launcher import heartbeat
 
-_listener: ContextVar[Callable[[int], object] | None] = ContextVar("progress of a tokenisation", default=None)
+_listener: ContextVar[Callable[[int], object] | None] = ContextVar("progress of a preparation", default=None)
 
 
-def report(num_texts: int) -> None:
-    """So many more texts are about to become ids."""
-    heartbeat.beat("tokenising")
+def report(number: int, phase: str = "tokenising") -> None:
+    """So many more texts are about to become ids, or rows were read."""
+    heartbeat.beat(phase)
     listener = _listener.get()
     if listener is not None:
-        listener(num_texts)
+        listener(number)
 
 
 @contextmanager

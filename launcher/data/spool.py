@@ -10,7 +10,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar, overload
 
-from launcher import heartbeat
 from launcher.data.scratch import Scratch
 
 T = TypeVar("T")
@@ -132,7 +131,6 @@ class SpoolWriter(Generic[T]):
         block, self._pending = self._pending, []
         if not block:
             return
-        heartbeat.beat("reading")
         self._packed += self._size + _ITEM_BYTES * len(block)
         self._size = 0
         self._starts.append(self._starts[-1] + len(block))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from launcher.data.progress import report
 from launcher.data.spool import BLOCK_ROWS, BLOCK_SIZE, SpoolWriter, blocks_of, mapped
 
 Row = dict[str, Any]
@@ -89,6 +90,7 @@ class RowWriter:
         return self._rows.done(), self._lines.done()
 
     def _hand_on(self) -> None:
+        report(len(self._pending), "reading")
         self._rows.extend(self._pending, self._size)
         self._lines.extend(self._pending_lines, 8 * len(self._pending_lines))
         self._pending, self._pending_lines, self._size = [], [], 0

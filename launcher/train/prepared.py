@@ -127,7 +127,8 @@ def _threads() -> Iterator[None]:
 def _make(recipe: Recipe, tokenizer: Any, limit: int | None, *, token_types: bool) -> Content:
     options = recipe.data
     eval_path = Path(options.eval_file) if options.eval_file else None
-    splits = read_splits(options, Path(options.train_file), eval_path, recipe.task, recipe.training.seed)
+    with _bar("reading", None):
+        splits = read_splits(options, Path(options.train_file), eval_path, recipe.task, recipe.training.seed)
     num_rows = len(splits.train) + (len(splits.evaluation) if splits.evaluation else 0)
     arguments: dict[str, Any] = {
         "options": options,
@@ -137,7 +138,7 @@ def _make(recipe: Recipe, tokenizer: Any, limit: int | None, *, token_types: boo
     }
     if _asks_the_model(recipe):
         arguments["scores"] = _attention(recipe, tokenizer)
-    with _threads(), _bar(num_rows):
+    with _threads(), _bar("tokenising", num_rows):
         train = tokenise(splits.train, tokenizer, limit=limit, **arguments)
         evaluation = None
         if splits.evaluation is not None:
@@ -146,10 +147,10 @@ def _make(recipe: Recipe, tokenizer: Any, limit: int | None, *, token_types: boo
 
 
 @contextmanager
-def _bar(num_rows: int) -> Iterator[None]:
+def _bar(doing: str, num_rows: int | None) -> Iterator[None]:
     """Rows a second and the time left, where a person looks on."""
     with (
-        tqdm(total=num_rows, unit=" rows", desc="tokenising", disable=not sys.stderr.isatty()) as bar,
+        tqdm(total=num_rows, unit=" rows", desc=doing, disable=not sys.stderr.isatty()) as bar,
         reporting_to(bar.update),
     ):
         yield
