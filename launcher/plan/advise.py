@@ -20,7 +20,7 @@ from launcher.models.shape import ModelShape
 from launcher.plan.advice_choices import Choice, Situation, choices, leaves_card
 from launcher.plan.candidates import candidates
 from launcher.plan.fit import Judged, fastest, judge, why_not
-from launcher.plan.levers import MICRO, OPTIMIZER
+from launcher.plan.levers import BACKEND, MICRO, OPTIMIZER
 from launcher.plan.pretend import pretend_machine
 from launcher.plan.turned import turned
 from launcher.recipe.schema import Recipe
@@ -36,6 +36,8 @@ LARGE_CARD_GIB = 38
 FULL_ON_LARGE_CARD = 4_000_000_000
 # A plan whose memory is derived and not validated leaves so much of the card free.
 CAUTIOUS_SHARE = 0.85
+# A step that much longer is worth a simpler backend.
+HARDLY_SLOWER = 1.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,8 +117,16 @@ def _best(
         roomy = [each for each in roomy if each.candidate.setting.checkpointing == "full"]
     here = [each for each in roomy if not leaves_card(each)]
     same = [each for each in here if OPTIMIZER not in each.candidate.changes]
-    best = fastest(same) or fastest(here) or fastest(roomy) or fastest(plain) or fastest(judged)
+    best = _plainest(same) or fastest(here) or fastest(roomy) or fastest(plain) or fastest(judged)
     return best, "" if best else why_not(min(judged, key=lambda each: each.over_bytes))
+
+
+def _plainest(judged: list[Judged]) -> Judged | None:
+    """The fastest, or the plain backend's fastest where that is hardly slower."""
+    best = fastest(judged)
+    plain = fastest([each for each in judged if BACKEND not in each.candidate.changes])
+    is_close = best is not None and plain is not None and plain.seconds <= HARDLY_SLOWER * best.seconds
+    return plain if is_close else best
 
 
 def _is_roomy(judged: Judged) -> bool:

@@ -92,9 +92,17 @@ def _reduced_bytes(setting: Setting) -> float:
     return moved
 
 
+def _gathered_width(setting: Setting) -> int:
+    """Bytes of an element of divided weights and of their gradients as they travel.
+
+    The type that a mixed precision gathers in, else the weights' own: this launcher's FSDP2 and ZeRO-3 have
+    fp32 weights where those train, and autocast casts them after they are gathered.
+    """
+    return WIDTH[setting.gathered_dtype or setting.weights_dtype]
+
+
 def _weights_on_the_wire(setting: Setting) -> float:
-    shape = setting.shape
-    width = 4 if setting.precision == "fp32" and not setting.pure else 2
+    shape, width = setting.shape, _gathered_width(setting)
     packed = {"nf4": 0.5625, "fp4": 0.5625, "int8": 1.0, "gptq4": 0.52, "gptq8": 1.02}.get(
         setting.quantisation
     )
@@ -105,10 +113,8 @@ def _weights_on_the_wire(setting: Setting) -> float:
 def _gradient_bytes(setting: Setting) -> float:
     if not trains_base(setting):
         return 4.0 * trained_params(setting)
-    compute = 4 if setting.precision == "fp32" and not setting.pure else 2
-    return float(compute if setting.sharding.parameters else WIDTH[setting.trainable_dtype]) * trained_params(
-        setting
-    )
+    width = _gathered_width(setting) if setting.sharding.parameters else WIDTH[setting.trainable_dtype]
+    return float(width) * trained_params(setting)
 
 
 def offload_seconds(setting: Setting, gpu: Gpu) -> float:

@@ -96,6 +96,11 @@ def test_several_cards_get_a_backend_for_several(run_verb: Run, tmp_path: Path) 
     assert found.training.global_batch_size % 4 == 0
 
 
+def test_a_small_model_on_several_cards_stays_whole_on_each(run_verb: Run, tmp_path: Path) -> None:
+    found = advised(run_verb, tmp_path / "a.yaml", BERT, 900, "rtx3090", "--gpus", "3")
+    assert found.backend.name == "multi_gpu"
+
+
 def test_ones_own_file_stands_in_the_recipe(run_verb: Run, tmp_path: Path) -> None:
     rows = tmp_path / "mine.jsonl"
     rows.write_text('{"text": "one"}\n', encoding="utf-8")
