@@ -98,7 +98,8 @@ def repeated(prints: Prints) -> Int64:
     firsts = np.unique(prints.take(rows).labelled, return_index=True)[1]
     is_first = np.zeros(len(rows), dtype=np.bool_)
     is_first[firsts] = True
-    return rows[~is_first]
+    later: Int64 = rows[~is_first]
+    return later
 
 
 def distinct(prints: Prints) -> Int64:
@@ -115,7 +116,8 @@ def contradicted(prints: Prints) -> Int64:
     if some.labels is None:
         return rows[:0]
     _, firsts, members = np.unique(some.hashes, return_index=True, return_inverse=True)
-    return rows[some.labels != some.labels[firsts][members]]
+    against: Int64 = rows[some.labels != some.labels[firsts][members]]
+    return against
 
 
 def leaked(train: Prints, evaluation: Prints) -> Int64:
