@@ -4,7 +4,7 @@
                               [--output DIR] [--save]
 
 Every way trains from the same weights on the same rows, one rate for all; quality is on MELD's test split
-after the last step, without a choice among checkpoints. A subset of the rows keeps it short on one core, so
+after the last step, without a choice among checkpoints. A subset of the rows keeps it short on a CPU, so
 that the figures compare ways with one another, not with published ones. All ways and seeds are reported,
 whatever they show. A run that was cut off goes on with the same command.
 """
