@@ -123,7 +123,7 @@ def test_every_setting_of_the_methods_side_by_side_is_a_recipe(
     methods = load(root / "benchmarks/methods.py")
     for name, case in methods.CASES.items():
         path = tmp_path / f"{name}.yaml"
-        path.write_text(case.recipe.format(shared=tmp_path, rows=case.rows))
+        path.write_text(case.recipe.format(shared=tmp_path, folder=tmp_path, rows=case.rows))
         cells = methods.cells(case, (1, 2))
         assert len({cell.folder for cell in cells}) == len(cells) == 2 * 8
         for cell in cells:
