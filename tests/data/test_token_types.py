@@ -1,5 +1,6 @@
 """The two texts of a pair are told apart as the model's own tokenizer does it, wherever rows meet a model."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ def test_models_without_types_get_none(word_tokenizer: Any) -> None:
 @pytest.mark.parametrize(
     ("kind", "changes", "has_types"), [("bert", {}, True), ("roberta", {"type_vocab_size": 1}, False)]
 )
-def test_the_model_decides_and_its_loss_is_that_of_its_own_call(
+def test_the_model_decides_and_every_use_sees_what_its_own_call_sees(
     kind: str, changes: dict, has_types: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
@@ -114,10 +115,27 @@ def test_the_model_decides_and_its_loss_is_that_of_its_own_call(
     )
     theirs = model(**{name: encoded[name] for name in wanted}).logits
     assert torch.allclose(ours, theirs, atol=1e-6)
+    predicted = predictions(folder, has_types)
+    assert np.allclose(predicted, theirs.softmax(-1).max(-1).values.tolist(), atol=1e-3)
     if has_types:  # it matters
         assert not torch.allclose(
             theirs, model(input_ids=encoded["input_ids"], attention_mask=encoded["attention_mask"]).logits
         )
+
+
+def predictions(folder: Path, has_types: bool) -> list[float]:
+    """Probabilities of a model folder as a run leaves it."""
+    from launcher.export.predict import Predictor
+
+    facts = {
+        "task": "classification",
+        "model": {"model_name_or_path": str(folder)},
+        "label_names": ["a", "b"],
+    }
+    facts |= {"weights_dtype": "float32", "layout": "text_pair", "max_length": 40, "token_types": has_types}
+    (folder / "launcher.json").write_text(json.dumps(facts))
+    found = Predictor(folder).predict([f"{first}\t{second}" for first, second in PAIRS])
+    return [each["probability"] for each in found]
 
 
 PAIRS = [
