@@ -31,11 +31,10 @@ from launcher.memory.step_parts import (
 def backward(parts: StepParts, at_loss: Terms) -> Terms:
     """The worst moment. At the loss's, autocast's copies are gone where no saved product holds them.
 
-    ZeRO-1 and 2 make their buckets for each backward pass; others have them already.
+    ZeRO-1 and 2 make their buckets when the first gradient is there.
     """
-    made = parts.exchange if parts.setting.sharding_kind in ("zero1", "zero2") else []
     is_free = parts.setting.recomputes
-    moments = [[*made, *(each for each in at_loss if not (is_free and each in parts.casts))]]
+    moments = [[each for each in at_loss if not (is_free and each in parts.casts)]]
     for index in _ends(parts):
         moments += [_block_at_work(parts, index, moment) for moment in parts.block.moments]
         moments.append(_block_done(parts, index))

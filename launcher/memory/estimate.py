@@ -52,12 +52,12 @@ def estimate(setting: Setting, *, usable_bytes: int | None = None) -> Breakdown:
     weights = weight_terms(setting, sizes)
     held = [*weights, *_workspaces(setting), *state_terms(setting, sizes), *staging_terms(setting, sizes)]
     phases = (
-        Phase(name="load", terms=tuple(load_terms(setting, sizes) or weights)),
+        Phase(name="load", terms=tuple(load_terms(setting, sizes))),
         Phase(name="forward", terms=(*held, *_forward(parts))),
         Phase(name="backward", terms=(*held, *backward(parts, _at_loss(parts, copies=1)))),
         Phase(name="optimizer", terms=(*held, *_optimizer(parts))),
         Phase(name="evaluate", terms=(*held, *_evaluate(parts))),
-        Phase(name="save", terms=(*held, *save_terms(setting, sizes))),
+        Phase(name="save", terms=(*held, *_save(parts))),
     )
     return _with_ranges(parts, phases, usable_bytes)
 
@@ -177,6 +177,12 @@ def _optimizer(parts: StepParts) -> Terms:
     return [*gradients(setting, sizes), *step_terms(setting, sizes), *_lasting(parts)]
 
 
+def _save(parts: StepParts) -> Terms:
+    """What is gathered to be written, beside gradients that stay: DDP's buckets, ZeRO-3's partition."""
+    is_kept = parts.setting.accumulation_steps == 1 or parts.setting.gradients_kept
+    return [*(parts.kept_gradients if is_kept else []), *save_terms(parts.setting, parts.sizes)]
+
+
 def _evaluate(parts: StepParts) -> Terms:
     """One batch without gradients: the embedding's gathering, a block's own tensors, or the logits."""
     setting, sizes = parts.setting, parts.sizes
@@ -194,7 +200,7 @@ def _evaluate(parts: StepParts) -> Terms:
         *evaluation_terms(setting, sizes),
         *(head_copy(setting, sizes) if setting.autocast_cache or setting.loss != "plain" else []),
         *casts,
-        *gathered_terms(setting, sizes, copies=flat),
+        *gathered_terms(setting, sizes, copies=flat, is_late=True),
     ]
     block = [
         *term("streams in hand", streams, "2 r h T"),

@@ -7,7 +7,11 @@ from launcher.memory.gradients import GradientBytes
 from launcher.memory.setting import Setting
 from launcher.memory.sizes import BYTES, Sizes, ranks_of
 from launcher.memory.states import gradient_width
-from launcher.memory.weights import quantised_bytes
+from launcher.memory.weights import quantised_bytes, weight_terms
+
+# torch/nn/parallel/distributed.py: `broadcast_bucket_size`.
+BROADCAST_BYTES = 250 * 2**20
+FLATTENED = "flattened weights"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +98,7 @@ def _zero3_terms(setting: Setting, sizes: Sizes, *, is_late: bool) -> list[Term]
         room = max(0, setting.reuse_distance_elements // 2 - head)
         soon = head + min(shape.num_layers, 1 + room // sizes.block) * sizes.block
         largest = max(largest, min(soon, shape.num_params) if setting.reuse_distance_elements else 0)
-    ahead = min(setting.prefetch_bucket_elements, sizes.block) * width
+    ahead = 0 if is_late else min(setting.prefetch_bucket_elements, sizes.block) * width
     formula = "largest of block and embedding; late: what comes again within the reuse distance"
     return [
         Term(name="gathered weights", num_bytes=largest * width, formula=formula),
@@ -165,11 +169,11 @@ def bucket_terms(setting: Setting, sizes: Sizes) -> list[Term]:
     """Communication buffers that live through the backward pass.
 
     DDP: buckets as large as the gradients, unless gradients are views of them. ZeRO: one reduce bucket
-    in the gradients' type, two where reduction overlaps (deepspeed: `ipg_buckets`).
+    in the gradients' type, two where reduction overlaps (deepspeed: `ipg_buckets`), however little trains.
     """
     width = gradient_width(setting, sizes)
     if setting.sharding_kind.startswith("zero"):
-        elements = min(setting.reduce_bucket_elements, sizes.trained)
+        elements = setting.reduce_bucket_elements
         count = 2 if setting.sharding_kind in ("zero1", "zero2") else 1
         return [Term(name="reduce buckets", num_bytes=count * elements * width, formula=f"{count} buckets")]
     if setting.sharding_kind == "none" and setting.num_ranks > 1 and not setting.ddp_bucket_view:
@@ -201,21 +205,50 @@ def _largest(setting: Setting) -> int:
 
 
 def load_terms(setting: Setting, sizes: Sizes) -> list[Term]:
-    """FSDP2 divides on the card what was moved there whole: the weights, and their pieces.
+    """What stands beside the weights while a backend takes the model over.
 
-    Trained weights stay whole until the optimizer has its pieces (launcher.backends.fsdp_torch: the groups
-    hold them); frozen ones go unit by unit, so that only the first unit's pieces stand beside them all.
+    FSDP2 divides on the card what was moved there whole. Trained weights stay whole until the optimizer has
+    its pieces (launcher.backends.fsdp_torch: the groups hold them); frozen ones go unit by unit, so that
+    only the first unit's pieces stand beside them all. DDP sends rank 0's weights round in flat buffers of
+    250 MiB, and makes its buckets (torch 2.13, `_sync_module_states`). ZeRO-1/2 flatten what trains, ZeRO-3
+    divides one parameter after another and makes its gradients' partition.
     """
-    if setting.sharding_kind != "fsdp2" or not setting.loads_whole:
-        return []
     whole = setting.shape.num_params * sizes.weight_bytes
-    units = units_of(setting, sizes)
-    adapters = 0 if sizes.trains_base else sizes.trained * sizes.trained_bytes
-    pieces = whole if sizes.trains_base else units.embeddings or units.block
-    return [
-        Term(name="weights before sharding", num_bytes=whole + adapters, formula="P x dtype, and adapters"),
-        Term(name="weights", num_bytes=pieces // ranks_of(setting), formula="their pieces so far"),
-    ]
+    if setting.sharding_kind == "fsdp2" and setting.loads_whole:
+        units = units_of(setting, sizes)
+        adapters = 0 if sizes.trains_base else sizes.trained * sizes.trained_bytes
+        pieces = whole if sizes.trains_base else units.embeddings or units.block
+        return [
+            Term(
+                name="weights before sharding", num_bytes=whole + adapters, formula="P x dtype, and adapters"
+            ),
+            Term(name="weights", num_bytes=pieces // ranks_of(setting), formula="their pieces so far"),
+        ]
+    held, name, formula = _taken_over(setting, sizes, whole)
+    weights = weight_terms(setting, sizes)
+    if name == FLATTENED:  # fp32 masters are parts of it, made when the first copy is gone
+        weights = [each for each in weights if each.name != "fp32 masters"]
+    return [*weights, *([Term(name=name, num_bytes=held, formula=formula)] if held else [])]
+
+
+def _taken_over(setting: Setting, sizes: Sizes, whole: int) -> tuple[int, str, str]:
+    """Bytes beside the weights, what they are, and why."""
+    trained = sizes.trained * gradient_width(setting, sizes)
+    if setting.num_ranks < 2 or not setting.loads_whole:
+        return 0, "", ""
+    if setting.sharding_kind == "none":
+        return (
+            max(min(whole, BROADCAST_BYTES), trained),
+            "buckets",
+            "as the gradients; 250 MiB to send weights",
+        )
+    if setting.sharding_kind in ("zero1", "zero2"):
+        return trained, FLATTENED, "what trains, once more"
+    if setting.sharding_kind == "zero3" and not setting.sharding.offload_parameters:
+        buckets = setting.reduce_bucket_elements * gradient_width(setting, sizes)
+        held = trained // ranks_of(setting) + buckets + _largest(setting) * sizes.weight_bytes
+        return held, "partitioning", "gradients / ranks, a bucket, the largest parameter"
+    return 0, "", ""
 
 
 def save_terms(setting: Setting, sizes: Sizes) -> list[Term]:

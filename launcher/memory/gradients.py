@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from launcher.memory.setting import Setting
 from launcher.memory.sizes import Sizes, ranks_of
-from launcher.memory.states import gradient_width
+from launcher.memory.states import divides_gradients, gradient_width
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ def gradient_parts(setting: Setting, sizes: Sizes, *, graph_blocks: int) -> Grad
         head=head * width,
         block=block * width,
         embeddings=embeddings * width,
-        share=1 / ranks_of(setting) if setting.sharding.gradients else 1.0,
+        share=1 / ranks_of(setting) if divides_gradients(setting) else 1.0,
         is_whole_first=setting.sharding_kind == "fsdp2" and setting.num_ranks > 1,
     )
 

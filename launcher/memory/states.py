@@ -75,11 +75,18 @@ def gradient_width(setting: Setting, sizes: Sizes) -> int:
     return sizes.trained_bytes
 
 
+def divides_gradients(setting: Setting) -> bool:
+    """ZeRO-1 too keeps its own part only, unless several micro batches add up (deepspeed 0.19.8)."""
+    return setting.sharding.gradients or (
+        setting.sharding_kind == "zero1" and setting.accumulation_steps == 1
+    )
+
+
 def gradient_bytes(setting: Setting, sizes: Sizes) -> int:
     """All gradients that one rank keeps until the step."""
     if setting.optimizer_in_backward:
         return 0
-    share = ranks_of(setting) if setting.sharding.gradients else 1
+    share = ranks_of(setting) if divides_gradients(setting) else 1
     return sizes.trained * gradient_width(setting, sizes) // share
 
 
@@ -123,13 +130,12 @@ def step_terms(setting: Setting, sizes: Sizes) -> list[Term]:
 
 
 def _flattened(setting: Setting, sizes: Sizes) -> Term:
-    """DeepSpeed flattens its partition's gradients into an fp32 tensor; stage 3 a sub-group at a time."""
-    elements = sizes.trained // ranks_of(setting)
+    """DeepSpeed flattens its part of the gradients and casts it to fp32; stage 3 a sub-group at a time."""
+    elements, width = sizes.trained // ranks_of(setting), 8
     if setting.sharding_kind == "zero3":
-        elements = min(elements, SUB_GROUP_ELEMENTS)
-    return Term(
-        name="flattened gradients", num_bytes=4 * elements, formula="4 p / ranks, a sub-group's at most"
-    )
+        elements, width = min(elements, SUB_GROUP_ELEMENTS), 4
+    formula = f"{width} p / ranks, a sub-group's at most"
+    return Term(name="flattened gradients", num_bytes=width * elements, formula=formula)
 
 
 def _largest(setting: Setting, sizes: Sizes) -> int:
