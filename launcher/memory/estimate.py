@@ -12,6 +12,7 @@ from launcher.memory.gathered import (
     load_terms,
     save_terms,
     staging_terms,
+    stale_terms,
 )
 from launcher.memory.logits import evaluation_terms, head_copy
 from launcher.memory.reserved import (
@@ -180,7 +181,12 @@ def _optimizer(parts: StepParts) -> Terms:
 def _save(parts: StepParts) -> Terms:
     """What is gathered to be written, beside gradients that stay: DDP's buckets, ZeRO-3's partition."""
     is_kept = parts.setting.accumulation_steps == 1 or parts.setting.gradients_kept
-    return [*(parts.kept_gradients if is_kept else []), *save_terms(parts.setting, parts.sizes)]
+    return [
+        *(parts.kept_gradients if is_kept else []),
+        *_lasting(parts),
+        *stale_terms(parts.setting, parts.sizes),
+        *save_terms(parts.setting, parts.sizes),
+    ]
 
 
 def _evaluate(parts: StepParts) -> Terms:
@@ -206,7 +212,7 @@ def _evaluate(parts: StepParts) -> Terms:
         *term("streams in hand", streams, "2 r h T"),
         *_working(parts, parts.block.alone, tokens),
         *casts,
-        *gathered_terms(setting, sizes, copies=1 + flat),
+        *gathered_terms(setting, sizes, copies=1 + flat, is_late=True),
     ]
     handed_over = [
         *term("streams in hand", streams, "2 r h T"),
@@ -214,5 +220,6 @@ def _evaluate(parts: StepParts) -> Terms:
     ]
     return [
         *([] if setting.accumulation_steps > 1 and not setting.gradients_kept else parts.kept_gradients),
+        *_lasting(parts),
         *max(logits, block, handed_over, _at_embeddings(parts, tokens), key=total),
     ]

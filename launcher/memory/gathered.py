@@ -86,7 +86,8 @@ def _zero3_terms(setting: Setting, sizes: Sizes, *, is_late: bool) -> list[Term]
 
     deepspeed 0.19.8, partitioned_param_coordinator.py, `__params_to_release`: a parameter that comes again
     within `stage3_max_reuse_distance` elements is not released. From the end of the forward pass back, a
-    block comes again after twice what lies behind it, so half that distance stays gathered at the loss.
+    block comes again after twice what lies behind it, so half that distance stays gathered at the loss (a
+    whole small model), and after an evaluation, which releases by the same order.
     On one rank nothing is gathered, but for weights that come from host memory.
     """
     if setting.num_ranks == 1 and not setting.sharding.offload_parameters:
@@ -96,9 +97,12 @@ def _zero3_terms(setting: Setting, sizes: Sizes, *, is_late: bool) -> list[Term]
     if is_late:
         head = shape.vocab_size * shape.hidden_size if shape.task == "causal_lm" else shape.head_params
         room = max(0, setting.reuse_distance_elements // 2 - head)
-        soon = head + min(shape.num_layers, 1 + room // sizes.block) * sizes.block
+        blocks = min(shape.num_layers, 1 + room // sizes.block)
+        soon = head + blocks * sizes.block
+        if soon - head <= room:  # then the embeddings come again soon enough, too
+            soon = shape.num_params
         largest = max(largest, min(soon, shape.num_params) if setting.reuse_distance_elements else 0)
-    ahead = 0 if is_late else min(setting.prefetch_bucket_elements, sizes.block) * width
+    ahead = min(setting.prefetch_bucket_elements, sizes.block) * width
     formula = "largest of block and embedding; late: what comes again within the reuse distance"
     return [
         Term(name="gathered weights", num_bytes=largest * width, formula=formula),
@@ -249,6 +253,13 @@ def _taken_over(setting: Setting, sizes: Sizes, whole: int) -> tuple[int, str, s
         held = trained // ranks_of(setting) + buckets + _largest(setting) * sizes.weight_bytes
         return held, "partitioning", "gradients / ranks, a bucket, the largest parameter"
     return 0, "", ""
+
+
+def stale_terms(setting: Setting, sizes: Sizes) -> list[Term]:
+    """What ZeRO-3 still holds gathered when a save begins behind an evaluation."""
+    if setting.sharding_kind != "zero3" or not setting.evaluates:
+        return []
+    return [each for each in _zero3_terms(setting, sizes, is_late=True) if each.num_bytes]
 
 
 def save_terms(setting: Setting, sizes: Sizes) -> list[Term]:
