@@ -16,8 +16,10 @@ from launcher.recipe.provenance import shown
 _PRINTED = re.compile(r"TrainingArguments\(\n(.*)\n\)", re.DOTALL)
 _CALLS = ("TrainingArguments", "SFTConfig", "LoraConfig", "BitsAndBytesConfig")
 # Of from_pretrained: what a recipe has a key for; a tokenizer's call says nothing of the kind.
-_MODEL_WORDS = ("attn_implementation", "trust_remote_code", "load_in_4bit", "load_in_8bit")
-_MODEL_WORDS += ("torch_dtype", "dtype")
+_MODEL_WORDS = (
+    *("attn_implementation", "trust_remote_code", "load_in_4bit", "load_in_8bit"),
+    *("torch_dtype", "dtype"),
+)
 _TASKS = {"ForSequenceClassification": "classification", "ForCausalLM": "causal_lm"}
 _DICTS = ("training_args", "training_arguments", "train_args", "args", "arguments")
 
