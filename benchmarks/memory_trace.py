@@ -36,7 +36,7 @@ from launcher.backends.options import BACKENDS
 from launcher.memory.breakdown import Breakdown
 from launcher.memory.estimate import estimate
 from launcher.memory.setting import Adapter, Setting
-from launcher.memory.trace import TRACED_BACKENDS, DepthTrace, breakdown, depths, num_layers, trace
+from launcher.memory.trace import TRACED_BACKENDS, DepthTrace, breakdown, depths_of, num_layers, trace
 from launcher.memory.trace_request import TraceRequest, request_of
 from launcher.models import catalogue
 from launcher.models.read_shape import shape_of
@@ -214,7 +214,7 @@ def traced(cell: Cell) -> tuple[Breakdown, Breakdown, list[list[Any]]]:
     setting, config, adapter = setting_of(cell)
     request = request_of(setting, config, adapter=adapter)
     found, log = [], None
-    for depth in depths(config):
+    for depth in depths_of(request):
         log, layers = record(request, depth=depth)
         found.append(DepthTrace(**summary(log, layers)))
     truth = breakdown(request, found, num_layers(config))
@@ -276,11 +276,16 @@ def timed(only: str) -> Iterator[dict[str, Any]]:
                 backend=backend,
                 num_ranks=1 if backend == "single_gpu" else 8,
             )
-            start = time.monotonic()
+            start, before = time.monotonic(), os.times()
             found = trace(request)
-            seconds = time.monotonic() - start
-            print(f"{label:32s} {seconds:6.1f} s   {found.peak_bytes / 2**30:7.3f} GiB", flush=True)
-            yield {"setting": label, "seconds": seconds, "peak_bytes": found.peak_bytes}
+            seconds, after = time.monotonic() - start, os.times()
+            work = after.children_user + after.children_system
+            work -= before.children_user + before.children_system
+            peak = found.peak_bytes
+            print(
+                f"{label:32s} {seconds:6.1f} s, {work:5.1f} s of a core, {peak / 2**30:7.3f} GiB", flush=True
+            )
+            yield {"setting": label, "seconds": seconds, "core_seconds": work, "peak_bytes": peak}
 
 
 def _summary(rows: list[dict[str, Any]], bound: float) -> dict[str, Any]:
@@ -288,7 +293,8 @@ def _summary(rows: list[dict[str, Any]], bound: float) -> dict[str, Any]:
     measured = [row for row in rows if "failed" not in row]
     if measured and "seconds" in measured[0]:
         worst = max(row["seconds"] for row in measured)
-        return {"rows": len(rows), "bound_seconds": bound, "worst_seconds": worst}
+        cores = max(row["core_seconds"] for row in measured)
+        return {"rows": len(rows), "bound": bound, "worst_seconds": worst, "worst_core_seconds": cores}
     peaks = sorted(abs(row["peak_error"]) for row in measured)
     phases = [abs(error) for row in measured for error in row.get("errors", {}).values()]
     found = {

@@ -73,8 +73,13 @@ class Zero3Strategy(ZeroStrategy):
         """Nothing to tie: pieces are looked up in the optimizer's state."""
 
     def whole_weights(self) -> Iterator[tuple[str, Tensor]]:
-        """Gathered parameter by parameter, copied off the device."""
+        """Gathered parameter by parameter, copied off the device.
+
+        An evaluation leaves weights on their way that a backward pass would need next: they are waited for
+        and let go first, as before DeepSpeed's own checkpoints, or it refuses to divide them again.
+        """
         deepspeed = import_deepspeed(self.parts.device.type)
+        self.zero.checkpoint_event_prologue()
         for name, parameter in self.parts.module.named_parameters():
             with deepspeed.zero.GatheredParameters([parameter]):
                 yield name, parameter.detach().to("cpu", copy=True)

@@ -69,6 +69,11 @@ class LiveBytes(TorchDispatchMode):
         self.paused = Paused()
         self._resize: Callable[..., Any] = torch.UntypedStorage.resize_
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Nothing is compiled here: without torch's guard around every operator (2.13) a trace is quicker."""
+        return False
+
     def __enter__(self) -> "LiveBytes":
         """Start watching; storages that are resized in place (FSDP2 does) are seen too."""
         tracker, plain = self, self._resize

@@ -23,6 +23,8 @@ from launcher.memory.trace_request import TraceRequest
 from launcher.memory.trace_segments import OWN_ROUNDING
 
 TIMEOUT_S = 300.0
+# DeepSpeed's defaults of stage3_max_live_parameters and stage3_max_reuse_distance.
+ZERO3_ELEMENTS = 1_000_000_000
 # What weights are called that a backend divides or flattens while it loads.
 AS_LOADED = "weights as loaded"
 TRACED_BACKENDS = ("single_gpu", "multi_gpu", "zero1", "zero2", "zero3", "fsdp2")
@@ -44,7 +46,7 @@ def trace(request: TraceRequest, *, timeout_s: float = TIMEOUT_S) -> Breakdown:
     if request.backend not in TRACED_BACKENDS:
         raise _not_traced(request.backend)
     layers = num_layers(request.config)
-    found = run(request, depths(request.config), timeout_s=timeout_s)
+    found = run(request, depths_of(request), timeout_s=timeout_s)
     return breakdown(request, found, layers)
 
 
@@ -56,13 +58,33 @@ def num_layers(config: Mapping[str, Any]) -> int:
     raise _refused(f"the configuration has none of {', '.join(_LAYER_KEYS)}")
 
 
-def depths(config: Mapping[str, Any]) -> tuple[int, ...]:
+def depths_of(request: TraceRequest) -> tuple[int, ...]:
+    """The depths to trace.
+
+    ZeRO-3 keeps gathered what it will use again within so many elements, and so many at once: a model that
+    is smaller than both would keep all of itself, which a deep one does not.
+    """
+    if request.backend != "zero3":
+        return depths(request.config)
+    live = int(request.backend_options.get("stage3_max_live_parameters", ZERO3_ELEMENTS))
+    least = -(-(live + ZERO3_ELEMENTS) // _block_elements(request.config))
+    return depths(request.config, least=least)
+
+
+def _block_elements(config: Mapping[str, Any]) -> int:
+    """About the elements of one block: four square matrices and a gated feed-forward network."""
+    hidden = int(config.get("hidden_size") or config.get("n_embd") or config.get("dim") or 1)
+    inner = int(config.get("intermediate_size") or config.get("n_inner") or 4 * hidden)
+    return 4 * hidden * hidden + (3 if config.get("intermediate_size") else 2) * hidden * inner
+
+
+def depths(config: Mapping[str, Any], *, least: int = 4) -> tuple[int, ...]:
     """Two small depths whose blocks repeat as the whole model's do; the model's own where it is small.
 
     Four blocks give the first, second, last and second-last their own moments.
     """
     layers, period = num_layers(config), _period(config)
-    first = max(4, period * -(-4 // period))
+    first = period * -(-max(4, least) // period)
     second = first + max(2, period)
     return (first, second) if second < layers else (layers,)
 

@@ -10,7 +10,15 @@ import pytest
 from launcher.backends.options import BACKENDS
 from launcher.errors import BadValue, CannotTell
 from launcher.memory.breakdown import Breakdown
-from launcher.memory.trace import TRACED_BACKENDS, DepthTrace, breakdown, depths, extrapolate, trace
+from launcher.memory.trace import (
+    TRACED_BACKENDS,
+    DepthTrace,
+    breakdown,
+    depths,
+    depths_of,
+    extrapolate,
+    trace,
+)
 from launcher.memory.trace_request import TraceRequest
 
 LLAMA: dict[str, Any] = {
@@ -125,6 +133,15 @@ def test_depths_follow_the_pattern_of_layers() -> None:
         depths({"hidden_size": 8})
 
 
+def test_zero3_is_traced_beyond_the_depth_that_it_keeps_gathered() -> None:
+    seven_billion = {"num_hidden_layers": 32, "hidden_size": 4096, "intermediate_size": 11008}
+    zero3 = replace(REQUEST, config=seven_billion, backend="zero3", num_ranks=8)
+    assert depths_of(zero3) == (10, 12)
+    assert depths_of(replace(zero3, backend="zero2")) == (4, 6)
+    assert depths_of(replace(zero3, backend_options={"stage3_max_live_parameters": 10_000_000})) == (5, 7)
+    assert depths_of(replace(zero3, config=seven_billion | {"hidden_size": 1024})) == (32,)
+
+
 def test_terms_are_straight_lines_in_the_number_of_layers() -> None:
     low = DepthTrace(layers=4, peaks={"forward/last": {"weights": 100, "batch": 8}}, reserved=0)
     high = DepthTrace(layers=6, peaks={"forward/last": {"weights": 140, "batch": 8}, "x": {}}, reserved=0)
@@ -158,26 +175,25 @@ def test_every_backend_is_traced_or_refused() -> None:
                 trace(replace(REQUEST, backend=name, num_ranks=2))
 
 
+BERT = {"model_type": "bert", "hidden_size": 64, "num_hidden_layers": 2}
+ELECTRA = BERT | {"model_type": "electra", "embedding_size": 32}
 DISTILBERT = {"model_type": "distilbert", "dim": 64, "n_layers": 2, "n_heads": 4, "hidden_dim": 128}
-ELECTRA = {"model_type": "electra", "embedding_size": 32, "hidden_size": 64, "num_hidden_layers": 2}
+HEADS = {"num_attention_heads": 4, "intermediate_size": 128, "vocab_size": 512}
 
 
 @pytest.mark.parametrize("config", [DISTILBERT, ELECTRA], ids=["distilbert", "electra"])
-@pytest.mark.parametrize("method", ["p_tuning", "prompt"])
-def test_virtual_tokens_that_do_not_go_in_are_refused_in_words(config: dict[str, Any], method: str) -> None:
+def test_virtual_tokens_in_front_of_an_encoder_are_traced(config: dict[str, Any]) -> None:
     from launcher.memory.trace_torch import record
 
-    heads = {"num_attention_heads": 4, "intermediate_size": 128, "vocab_size": 512}
-    adapter = {"method": method, "num_virtual_tokens": 4}
-    request = replace(REQUEST, config=config | heads, task="classification", adapter=adapter)
-    with pytest.raises(BadValue, match="adapter.method"):
-        record(request)
-
-
-def test_the_process_that_traces_hands_back_what_is_wrong_with_the_recipe() -> None:
     adapter = {"method": "p_tuning", "num_virtual_tokens": 4}
-    with pytest.raises(BadValue, match="does not go into DistilBert"):
-        trace(replace(REQUEST, config=DISTILBERT, task="classification", adapter=adapter))
+    request = replace(REQUEST, config=config | HEADS, task="classification", adapter=adapter)
+    assert "adapter" in record(request)[0].peaks()["optimizer"].by_tag
+
+
+def test_what_the_recipe_cannot_have_is_handed_back_by_the_process_that_traces() -> None:
+    request = replace(REQUEST, config=BERT | HEADS, task="classification", adapter={"method": "prefix"})
+    with pytest.raises(BadValue, match="prefix"):
+        trace(request)
 
 
 def test_a_flat_copy_goes_by_host_ram_where_the_card_has_no_room_for_both() -> None:

@@ -11,13 +11,16 @@ from launcher.memory.trace import DepthTrace, breakdown
 from launcher.memory.trace_request import TraceRequest
 from launcher.memory.trace_torch import record, summary
 
+# torch 2.13 on DDP's broadcast_buffers, deepspeed 0.19 on names of collectives
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")
 LLAMA: dict[str, Any] = {
-    **{"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 4, "num_attention_heads": 4},
-    **{"num_key_value_heads": 4, "intermediate_size": 128, "vocab_size": 512, "max_position_embeddings": 256},
+    **{"model_type": "llama", "hidden_size": 512, "num_hidden_layers": 2, "num_attention_heads": 4},
+    **{"num_key_value_heads": 4, "intermediate_size": 1024, "vocab_size": 2048},
+    "max_position_embeddings": 256,
 }
-NUM_PARAMS = 4 * (4 * 64 * 64 + 3 * 64 * 128 + 2 * 64) + 2 * 512 * 64 + 64
-ZERO = {"reduce_bucket_size": 50_000, "allgather_bucket_size": 50_000}
-ZERO3 = ZERO | {"stage3_param_persistence_threshold": 100, "stage3_prefetch_bucket_size": 20_000}
+NUM_PARAMS = 2 * (4 * 512 * 512 + 3 * 512 * 1024 + 2 * 512) + 2 * 2048 * 512 + 512
+ZERO = {"reduce_bucket_size": 2_000_000, "allgather_bucket_size": 2_000_000}
+ZERO3 = ZERO | {"stage3_param_persistence_threshold": 100, "stage3_prefetch_bucket_size": 500_000}
 OPTIONS: dict[str, dict[str, Any]] = {"zero1": ZERO, "zero2": ZERO, "zero3": ZERO3}
 RANKS = 4
 
@@ -33,7 +36,9 @@ def _optimizer_phase(backend: str, **changes: Any) -> dict[str, int]:
         num_ranks=RANKS,
     )
     request = replace(request, **changes)
+    before = dict(os.environ)
     log, layers = record(request)
+    assert dict(os.environ) == before and not dist.is_initialized()  # a world leaves nothing behind
     found = breakdown(request, [DepthTrace(**summary(log, layers))], layers)
     phase = next(each for each in found.phases if each.name == "optimizer")
     return {term.name: term.num_bytes for term in phase.terms}
@@ -54,21 +59,27 @@ def test_a_rank_steps_on_its_share(
 ) -> None:
     """Bytes a parameter: weights, the copies that the optimizer steps on, gradients, two moments."""
     found = _optimizer_phase(backend)
-    assert found["weights"] == pytest.approx(weights * NUM_PARAMS, rel=0.03)
-    assert found.get("master weights", 0) == pytest.approx(masters * NUM_PARAMS, rel=0.03)
-    assert found["gradients"] == pytest.approx(gradients * NUM_PARAMS, rel=0.03)
-    assert found["optimizer states"] == pytest.approx(states * NUM_PARAMS, rel=0.03)
+    assert found["weights"] == pytest.approx(weights * NUM_PARAMS, rel=0.05)
+    assert found.get("master weights", 0) == pytest.approx(masters * NUM_PARAMS, rel=0.05)
+    assert found["gradients"] == pytest.approx(gradients * NUM_PARAMS, rel=0.05)
+    assert found["optimizer states"] == pytest.approx(states * NUM_PARAMS, rel=0.05)
 
 
-@pytest.mark.parametrize("backend", ["zero2", "zero3"])
-def test_a_loss_scale_and_windows_of_two_micro_batches_are_traced(backend: str) -> None:
-    found = _optimizer_phase(backend, precision="fp16", accumulation_steps=2)
-    assert found["optimizer states"] == pytest.approx(8 * NUM_PARAMS / RANKS, rel=0.03)
+def test_a_loss_scale_and_windows_of_two_micro_batches_are_traced() -> None:
+    found = _optimizer_phase("zero2", precision="fp16", accumulation_steps=2)
+    assert found["optimizer states"] == pytest.approx(8 * NUM_PARAMS / RANKS, rel=0.05)
 
 
-def test_a_world_leaves_nothing_behind() -> None:
-    before = dict(os.environ)
-    for backend in ("zero3", "multi_gpu", "zero2"):
-        _optimizer_phase(backend)
-        assert not dist.is_initialized()
-    assert dict(os.environ) == before
+def test_weights_that_an_evaluation_leaves_on_their_way_do_not_hinder_a_save() -> None:
+    """Only weights beyond what DeepSpeed keeps for a reuse are fetched ahead: a wide model shows it."""
+    wide = LLAMA | {"hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 4}
+    found = _optimizer_phase(
+        "zero3",
+        config=wide,
+        adapter={"method": "lora"},
+        weights_dtype="bfloat16",
+        precision="bf16",
+        checkpointing=True,
+        backend_options={},
+    )
+    assert found["adapter"] < found["weights"]
