@@ -4,16 +4,23 @@ import netrc
 import os
 import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
+
+from launcher.registry import load_attribute
 
 CONNECT_S = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Service:
-    """Where a tracker sends to, and where its package looks for a key."""
+    """Where a tracker sends to, and where its package looks for a key.
+
+    `own_url` is where the installed package keeps its default address, `url` what it is without that;
+    `hosts` are further names under which a key may stand.
+    """
 
     mode_variable: str
     key_variable: str
@@ -22,6 +29,8 @@ class Service:
     key_files: tuple[str, ...]
     login: str
     later: str
+    own_url: str = ""
+    hosts: tuple[str, ...] = ()
 
 
 SERVICES = {
@@ -33,6 +42,8 @@ SERVICES = {
         key_files=("~/.netrc", "~/_netrc"),
         login="wandb login",
         later="wandb sync {folder}/wandb/offline-run-*",
+        own_url="wandb.sdk.lib.urls:DEFAULT_BASE_URL",  # 0.31 sends to another host than those before
+        hosts=("api.wandb.ai",),
     ),
     "swanlab": Service(
         mode_variable="SWANLAB_MODE",
@@ -63,19 +74,28 @@ def choose(service: Service, asked: str, environ: Mapping[str, str] = os.environ
         return Mode(name=asked, why=f"tracker_mode={asked}")
     if not _has_key(service, environ):
         return Mode(name="offline", why=f"no key is set: type {service.login}")
-    why = unreachable(environ.get(service.url_variable) or service.url, environ)
+    why = unreachable(_url(service, environ), environ)
     return Mode(name="offline", why=why) if why else Mode(name="online")
+
+
+def _url(service: Service, environ: Mapping[str, str]) -> str:
+    """The person's host, else the installed package's."""
+    if given := environ.get(service.url_variable):
+        return given
+    if service.own_url:
+        with suppress(ImportError, AttributeError):
+            return str(load_attribute(service.own_url))
+    return service.url
 
 
 def _has_key(service: Service, environ: Mapping[str, str]) -> bool:
     """Whether a key is there; it is not read."""
     if environ.get(service.key_variable):
         return True
-    host = urlsplit(environ.get(service.url_variable) or service.url).hostname or ""
+    hosts = [urlsplit(_url(service, environ)).hostname or "", *service.hosts]
     own = environ.get("NETRC")
-    return any(
-        _names_host(Path(file).expanduser(), host) for file in (*([own] if own else ()), *service.key_files)
-    )
+    files = [Path(file).expanduser() for file in (*([own] if own else ()), *service.key_files)]
+    return any(_names_host(file, host) for file in files for host in hosts)
 
 
 def _names_host(file: Path, host: str) -> bool:

@@ -2,8 +2,10 @@
 
 import importlib.util
 import os
+import sys
 import threading
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +149,21 @@ def test_a_key_in_its_file_is_found_by_its_host_and_not_read(home: Path) -> None
     (home / ".netrc").chmod(0o600)
     found = choose(SERVICES["wandb"], "auto", {"WANDB_BASE_URL": "http://127.0.0.1:9"})
     assert found.name == "offline" and "127.0.0.1 cannot be reached" in found.why
+
+
+def test_the_host_is_the_installed_packages_own(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """wandb sends to another host since 0.31; a key of before still stands under the old one."""
+    (tmp_path / "own_address.py").write_text("URL = 'http://127.0.0.1:9'\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "own_address", raising=False)
+    (home / ".netrc").write_text("machine api.wandb.ai\n  login user\n  password nothing\n")
+    (home / ".netrc").chmod(0o600)
+    here = replace(SERVICES["wandb"], own_url="own_address:URL")
+    assert "127.0.0.1 cannot be reached" in choose(here, "auto", {}).why
+    nowhere = replace(here, own_url="no_such_package_here:URL", url="http://127.0.0.2:9")
+    assert "127.0.0.2 cannot be reached" in choose(nowhere, "auto", {}).why
 
 
 def test_the_persons_own_word_goes_before_any_look(home: Path) -> None:
