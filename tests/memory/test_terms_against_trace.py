@@ -97,7 +97,7 @@ SWITCHES: list[tuple[str, str, dict[str, Any], dict[str, Any], tuple[str, ...]]]
     ("packed weights", "llama", {"method": "lora", "weights_dtype": "bfloat16"}, {"quantisation": "nf4"},
      ("load", "optimizer")),
     ("evaluation logits", "llama", {}, {"eval_batch": 16}, ("evaluate",)),
-    ("divided states", "llama", {}, {"ranks": 4}, ("load", "optimizer", "save")),
+    ("divided states", "llama", {}, {"ranks": 4}, ("load", "optimizer")),
     ("gathered units", "llama", {}, {"ranks": 4}, ("forward", "backward", "evaluate")),
     ("gathered frozen units", "llama", {"method": "lora"}, {"ranks": 4}, ("forward", "evaluate", "load")),
     ("post-norm activations", "bert", {}, {"micro_batch": 8}, ("forward", "backward", "evaluate")),
