@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import re
+import signal
 import statistics
 import sys
 import time
@@ -311,6 +312,23 @@ def _summary(rows: list[dict[str, Any]], bound: float) -> dict[str, Any]:
     return found
 
 
+def _collected(found: Any) -> tuple[list[dict[str, Any]], bool]:
+    """Every row, or those that were there when somebody pressed Ctrl-C."""
+    rows: list[dict[str, Any]] = []
+    try:
+        for row in found:
+            rows.append(row)
+    except KeyboardInterrupt:
+        return rows, False
+    return rows, True
+
+
+def _beside(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Settings that were not measured again keep their rows."""
+    again = {row["setting"] for row in new}
+    return [row for row in old if row["setting"] not in again] + new
+
+
 _PARTS: dict[str, tuple[str, float]] = {
     "profiler": ("tracker against torch.profiler", PROFILER_BOUND),
     "traced": ("trace against torch.profiler", PROFILER_BOUND),
@@ -327,6 +345,7 @@ def main() -> int:
     parser.add_argument("--lines", type=Path, help="file for every cell's terms")
     parser.add_argument("--no-save", action="store_true", help="print only")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
     runs: dict[str, Callable[[], Any]] = {
         "profiler": lambda: against_profiler(arguments.cells),
         "traced": lambda: without_ranks(arguments.cells),
@@ -336,7 +355,9 @@ def main() -> int:
     figures: dict[str, Any] = {}
     for part in [arguments.only] if arguments.only else _PARTS:
         name, bound = _PARTS[part]
-        rows = [*runs[part]()]
+        rows, is_whole = _collected(runs[part]())
+        if arguments.cells or not is_whole:
+            rows = _beside(saved("memory_trace").get(name, {}).get("settings", []), rows)
         figures[name] = _summary(rows, bound) | {"settings": rows}
         print(f"{name}: " + ", ".join(f"{k} {v}" for k, v in figures[name].items() if k != "settings"))
     if not arguments.no_save:

@@ -121,7 +121,7 @@ def _be_patient() -> None:
     """Let a collective's own thread drop its references first, so that this thread frees, and is seen."""
     for name in _COLLECTIVES:
         setattr(dist, name, _patient(getattr(dist, name)))
-    plain = _functional_collectives.wait_tensor
+    plain: Any = _functional_collectives.wait_tensor
 
     def wait_tensor(tensor: Any) -> Any:
         time.sleep(PATIENCE_S)

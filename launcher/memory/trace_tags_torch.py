@@ -6,6 +6,7 @@ from typing import Any
 from torch import Tensor
 
 from launcher.backends.strategy_torch import Strategy
+from launcher.backends.zero_torch import ZeroStrategy
 from launcher.memory.live_bytes_torch import LiveBytes
 
 
@@ -18,7 +19,9 @@ def tag_weights(tracker: LiveBytes, strategy: Strategy) -> None:
     tracker.tag((each for name, each in held if name in trained), "weights" if all_train else "adapter")
     tracker.tag((each for name, each in held if name not in trained), "weights")
     tracker.tag(module.buffers(), "weights")
-    stepped = (each for group in strategy.optimizer.param_groups for each in group["params"])
+    stepped = [each for group in strategy.optimizer.param_groups for each in group["params"]]
+    if isinstance(strategy, ZeroStrategy):  # stage 3 shows its optimizer one piece at a time
+        stepped += strategy._partitions()
     tracker.tag((each.detach() for each in stepped), "master weights")
 
 

@@ -195,6 +195,7 @@ def _train(run: _Run) -> None:
     targets *= 1 if request.task == "classification" else request.seq_len - 1
     _watch_backward(run)
     _count_updates(run)
+    _watch_engine(run)
     for step in range(STEPS):
         log.mark("forward/before")
         with run.around("step"):
@@ -236,6 +237,22 @@ def _count_updates(run: _Run) -> None:
         between = answers["float"]
         run.strategy.optimizer.register_step_pre_hook(lambda *call: answers.update(float=1.0))
         run.strategy.optimizer.register_step_post_hook(lambda *call: answers.update(float=between))
+
+
+def _watch_engine(run: _Run) -> None:
+    """Mark where DeepSpeed has its norm, which takes fp64 copies, and begins with what the step needs."""
+    engine, log = getattr(run.strategy, "zero", None), run.tracker.log
+    name = next((each for each in ("scaled_global_norm", "_get_norm_groups") if hasattr(engine, each)), "")
+    if not name:
+        return
+    plain = getattr(engine, name)
+
+    def norm(*arguments: Any, **named: Any) -> Any:
+        found = plain(*arguments, **named)
+        log.mark("optimizer/update")
+        return found
+
+    setattr(engine, name, norm)
 
 
 def _step(run: _Run) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
 from torch.nn.parallel import DistributedDataParallel, distributed
 from torch.utils._python_dispatch import _disable_current_modes
 from transformers import masking_utils
@@ -40,7 +41,7 @@ def _group(num_ranks: int) -> Iterator[None]:
     dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=num_ranks)
     try:
         with (
-            replaced(fsdp_torch, init_device_mesh=_real_mesh(fsdp_torch.init_device_mesh)),
+            replaced(fsdp_torch, init_device_mesh=_real_mesh(init_device_mesh)),
             # DDP compares shapes over the ranks by reading memory that is not there (torch 2.13).
             replaced(distributed, _verify_param_shape_across_processes=lambda *given, **named: None),
             replaced(multi_gpu_torch.Reductions, hook=staticmethod(_reduced)),
@@ -90,4 +91,4 @@ class _Settled:
 def settle_buckets(module: Any) -> None:
     """Keep DDP's buckets as they were made."""
     if isinstance(module, DistributedDataParallel):
-        module.reducer = _Settled(module.reducer)
+        module.reducer = _Settled(module.reducer)  # type: ignore[assignment]
