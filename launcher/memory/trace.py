@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -104,13 +105,20 @@ def _period(config: Mapping[str, Any]) -> int:
 def run(
     request: TraceRequest, wanted: Sequence[int], *, timeout_s: float = TIMEOUT_S
 ) -> tuple[DepthTrace, ...]:
-    """Trace the depths in a subprocess.
+    """Trace the depths in a subprocess; ZeRO-3's engine is slow, and gets one for each depth.
 
     Raises CannotTell with its last words where it fails, BadValue where the recipe could not run anywhere.
     """
     if importlib.util.find_spec("torch") is None:
         raise _refused("torch is not installed")
-    text = json.dumps({"request": asdict(request), "depths": list(wanted)})
+    parts = [[depth] for depth in wanted] if request.backend == "zero3" else [[*wanted]]
+    with ThreadPoolExecutor(len(parts)) as processes:
+        found = [*processes.map(lambda part: _run_apart(request, part, timeout_s), parts)]
+    return tuple(each for part in found for each in part)
+
+
+def _run_apart(request: TraceRequest, wanted: list[int], timeout_s: float) -> list[DepthTrace]:
+    text = json.dumps({"request": asdict(request), "depths": wanted})
     try:
         done = subprocess.run(
             [sys.executable, "-m", "launcher.memory.trace_torch"],
@@ -127,8 +135,7 @@ def run(
         raise BadValue([Problem(**each) for each in json.loads(_last_line(done.stdout))])
     if done.returncode:
         raise _refused((done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1][:400])
-    answers = json.loads(_last_line(done.stdout))
-    return tuple(DepthTrace(**answer) for answer in answers)
+    return [DepthTrace(**answer) for answer in json.loads(_last_line(done.stdout))]
 
 
 def _last_line(text: str) -> str:
