@@ -118,6 +118,7 @@ def load_model(
     # A dequantised GGUF model must not be saved with the file's quantisation settings.
     if source.gguf_file and hasattr(model.config, "quantization_config"):
         del model.config.quantization_config
+        model.hf_quantizer = None  # nor be refused as packed: its weights are plain
     keep_packing(model)
     # Packed weights have their own type, and the rest has been read in the stated one.
     return model if options.is_quantised else model.to(DTYPES[dtype])  # type: ignore[no-any-return]
