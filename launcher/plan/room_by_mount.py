@@ -11,6 +11,7 @@ from pathlib import Path
 
 from launcher.data.cache_place import cache_root
 from launcher.data.place import kind_of
+from launcher.data.spool import HELD_BYTES
 from launcher.errors import DoesNotFit, Problem
 from launcher.hardware.mounts import Room, Statvfs, biggest_folder, mount_of, mount_points, room_at
 from launcher.hardware.platform_facts import find_platform
@@ -67,11 +68,11 @@ def _download(recipe: Recipe) -> Iterator[Need]:
 def _tokens(recipe: Recipe, environ: Mapping[str, str]) -> Iterator[Need]:
     paths = [Path(text) for text in (recipe.data.train_file, recipe.data.eval_file) if text]
     size = sum(path.stat().st_size for path in paths if kind_of(path) == "file" and path.is_file())
-    if size:
-        num_bytes = int(_TOKEN_BYTES * size)
-        yield Need(
-            name="prepared tokens", place=cache_root(environ), num_bytes=num_bytes, moved_by="LAUNCHER_CACHE"
-        )
+    needs = {"prepared tokens": int(_TOKEN_BYTES * size)}
+    if size > HELD_BYTES:
+        needs["rows while they are prepared"] = int((1 + _TOKEN_BYTES) * size)
+    for name, num_bytes in needs.items() if size else ():
+        yield Need(name=name, place=cache_root(environ), num_bytes=num_bytes, moved_by="LAUNCHER_CACHE")
 
 
 def _written(recipe: Recipe, name: str) -> Iterator[Need]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from launcher.data.spool import HELD_BYTES
 from launcher.errors import DoesNotFit
 from launcher.hardware.placement import placement
 from launcher.hardware.platform_facts import find_platform
@@ -46,6 +47,17 @@ def test_downloads_tokens_and_checkpoints_are_needs_with_their_places(place: Pat
     assert 12 * 2**30 < found["the model's download"].num_bytes < 15 * 2**30
     assert found["prepared tokens"].num_bytes == 2 * train.stat().st_size
     assert found["checkpoints"].place == place / "data/runs/job"
+
+
+def test_many_rows_lie_on_the_disk_while_they_are_prepared(place: Path) -> None:
+    train = place / "train.jsonl"
+    train.write_bytes(b"x" * (HELD_BYTES + 1))
+    found = {need.name: need for need in needs_of(recipe(place, f"train_file={train}"), "job")}
+    assert found["rows while they are prepared"].num_bytes == 3 * train.stat().st_size
+    train.write_bytes(b"x")
+    assert "rows while they are prepared" not in {
+        need.name for need in needs_of(recipe(place, f"train_file={train}"), "job")
+    }
 
 
 def test_what_is_in_the_cache_already_is_not_needed_again(place: Path) -> None:
