@@ -22,7 +22,7 @@ TIMEOUT_S = 300.0
 
 def warm_up() -> None:
     """Import what ranks need, on one thread."""
-    os.environ |= {"DS_ACCELERATOR": "cpu", "CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1"}
+    os.environ.setdefault("DS_ACCELERATOR", "cpu")
     import torch
 
     torch.set_num_threads(1)
@@ -61,6 +61,7 @@ def _fork(work: Callable[[int], Any], rank: int, num_ranks: int, port: int, file
         os.dup2(log, 1)
         os.dup2(log, 2)
         sys.stdout, sys.stderr = os.fdopen(1, "w", closefd=False), os.fdopen(2, "w", closefd=False)
+        os.environ |= {"CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1"}
         os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(num_ranks)}
         os.environ |= {"LOCAL_WORLD_SIZE": str(num_ranks), "OMP_NUM_THREADS": "1"}
         os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}

@@ -66,18 +66,18 @@ def test_an_untracked_allocation_is_seen_by_this_comparison(memory_trace: Module
 
     from launcher.memory import trace_torch
 
-    plain, hidden = trace_torch._evaluate, []
+    plain, hidden = trace_torch.evaluate, []
 
     def evaluate(run: Any) -> None:
         with _disable_current_modes():
             hidden.append(torch.zeros(1_000_000))
         plain(run)
 
-    trace_torch._evaluate = evaluate
+    trace_torch.evaluate = evaluate
     try:
         found = compare(memory_trace.tiny_request("gpt2", "full", checkpointing=False))
     finally:
-        trace_torch._evaluate = plain
+        trace_torch.evaluate = plain
     assert abs(found["step"].error) <= BOUND
     assert found["evaluate"].error < -0.3
 
