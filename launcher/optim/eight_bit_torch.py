@@ -6,7 +6,9 @@ sparse and uneven. Tensors below 4,096 elements keep fp32 moments too.
 
 import logging
 import warnings
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, cast
 
 import torch
 
@@ -34,14 +36,19 @@ def _make(
 ) -> torch.optim.Optimizer:
     bnb = _bitsandbytes()
     warnings.filterwarnings("ignore", message="Paged optimizers are not supported on CPU")
-    manager = bnb.optim.GlobalOptimManager.get_instance()
-    made: torch.optim.Optimizer = getattr(bnb.optim, kind)(groups, lr=rate, betas=betas, eps=epsilon)
-    manager.register_parameters(groups)
-    for group in groups:
-        for name, parameter in zip(group["names"], group["params"], strict=True):
-            if any(word in f".{name}." for word in _EMBEDDING_WORDS):
-                manager.override_config(parameter, "optim_bits", 32)
-    return made
+    made: Any = getattr(bnb.optim, kind)(groups, lr=rate, betas=betas, eps=epsilon)
+    made.get_config = partial(_config, made.get_config)
+    return cast(torch.optim.Optimizer, made)
+
+
+def _config(plain: Callable[..., dict[str, Any]], number: int, place: int, group: Any) -> dict[str, Any]:
+    """A parameter's settings. bitsandbytes has a manager for exceptions, but one for all of a process.
+
+    It knows parameters by `id`, which another parameter has after them, and by their place in whatever
+    optimizer: the next one of the process would get this one's exceptions.
+    """
+    is_embedding = any(word in f".{group['names'][place]}." for word in _EMBEDDING_WORDS)
+    return plain(number, place, group) | ({"optim_bits": 32} if is_embedding else {})
 
 
 def _bitsandbytes() -> Any:

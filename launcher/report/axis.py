@@ -38,12 +38,14 @@ class Axis:
 
 
 def round_ticks(low: float, high: float, about: int) -> list[float]:
-    """About so many round values between two."""
+    """About so many round values between two; far from 0 a float may round one out of them."""
     rough = (high - low) / max(1, about)
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(factor * power for factor in _STEPS if factor * power >= rough * 0.999)
     first = math.ceil(low / step - 1e-9)
-    return [place * step for place in range(first, math.floor(high / step + 1e-9) + 1)]
+    found = (place * step for place in range(first, math.floor(high / step + 1e-9) + 1))
+    slack = (high - low) * 1e-3
+    return [tick for tick in found if low - slack <= tick <= high + slack]
 
 
 def horizontal(values: Sequence[float], *, start: float, end: float) -> Axis:

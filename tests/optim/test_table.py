@@ -78,6 +78,17 @@ def test_bytes_are_kept_for_layers_and_fp32_for_embeddings() -> None:
     assert kinds["embed.weight"] is kinds["head.weight"] is torch.float32
 
 
+def test_one_optimizers_exceptions_are_not_the_next_ones() -> None:
+    """In one process, as where a run opens more layers; the same place held an embedding before."""
+    train(strategy_of("adamw_8bit"), range(1))
+    layer = torch.nn.Sequential(torch.nn.Linear(128, 128))
+    groups = parameter_groups(layer, 0.0)
+    optimizer = make("adamw_8bit", groups, learning_rate=1e-2, betas=(0.9, 0.999), epsilon=1e-8)
+    layer(torch.ones(2, 128)).sum().backward()
+    optimizer.step()
+    assert optimizer.state[layer[0].weight]["state1"].dtype is torch.uint8
+
+
 def test_8_bits_stay_near_32() -> None:
     exact, rounded = strategy_of("adamw_torch"), strategy_of("adamw_8bit")
     start = [parameter.detach().clone() for parameter in exact.module.parameters()]

@@ -187,8 +187,8 @@ def test_a_single_label_has_a_loss_of_zero_and_the_run_says_why(
     class Constant(setup.TrainModule):
         """Logits that no weight moves, so sure of themselves that the loss rounds to 0."""
 
-        def _classify(self, input_ids: Any, attention_mask: Any, labels: Any) -> Any:
-            loss, logits = super()._classify(input_ids, attention_mask, labels)
+        def _classify(self, inputs: Any, labels: Any) -> Any:
+            loss, logits = super()._classify(inputs, labels)
             return loss * 0, logits
 
     monkeypatch.setattr(setup, "TrainModule", Constant)
