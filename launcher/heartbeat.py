@@ -66,8 +66,9 @@ class Record:
         self._put()
 
     def _put(self) -> None:
+        """At once: packing in place clears the record first, and a reader may come in between."""
         now = time.monotonic()
-        _RECORD.pack_into(self.memory, 0, self.pid, self.step, now, self.patience_s, self.phase)
+        self.memory[:] = _RECORD.pack(self.pid, self.step, now, self.patience_s, self.phase)
 
 
 _mine: list[Record] = []
@@ -130,6 +131,8 @@ def read(source: Path | int, rank: int = 0) -> Beat | None:
     if len(data) < _RECORD.size:
         return None
     pid, step, since_s, patience_s, phase = _RECORD.unpack_from(data)
+    if not pid:
+        return None
     words = phase.rstrip(b"\0").decode(errors="replace")
     return Beat(rank=rank, pid=pid, step=step, phase=words, since_s=since_s, patience_s=patience_s)
 

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -82,6 +83,30 @@ def test_no_record_and_a_cut_one_are_nothing(tmp_path: Path) -> None:
     assert read(tmp_path / "rank-0") is None
     (tmp_path / "rank-0").write_bytes(b"1")
     assert read_all(tmp_path) == []
+
+
+def test_a_record_that_is_made_and_not_written_is_no_beat(tmp_path: Path) -> None:
+    """All zeros would be a rank that has stood still since the machine's start."""
+    (tmp_path / "rank-0").write_bytes(bytes(heartbeat._RECORD.size))
+    assert read(tmp_path / "rank-0") is None
+
+
+def test_a_beat_never_looks_empty_to_a_reader() -> None:
+    """Read a hundred thousand times while another thread writes."""
+    record, ended = start(0, {}), threading.Event()
+
+    def write() -> None:
+        while not ended.is_set():
+            heartbeat.beat("forward", 7)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        found = [read(record.descriptor) for _ in range(100_000)]
+    finally:
+        ended.set()
+        writer.join()
+    assert all(beat is not None and beat.phase in ("starting", "forward") for beat in found)
 
 
 class Ranks(Liveness):

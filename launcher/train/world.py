@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
+from torch._C._distributed_c10d import PrefixStore, Store, TCPStore
 
 from launcher import heartbeat
 from launcher.errors import LauncherError, LaunchMismatch, Problem
@@ -88,7 +89,13 @@ def join(
     if starter.world_size > 1 or needs_group:
         _alone_defaults(starter)
         backend = "nccl" if device.type == "cuda" else "gloo"
-        dist.init_process_group(backend, timeout=_timeout(), rank=starter.rank, world_size=starter.world_size)
+        dist.init_process_group(
+            backend,
+            timeout=_timeout(),
+            rank=starter.rank,
+            world_size=starter.world_size,
+            store=_store_of_a_restart(starter),
+        )
         _check_size(starter)
     if starter.world_size > 1:
         require_all_ranks_heard(device, starter.world_size, timeout_s=self_test_timeout_s)
@@ -109,6 +116,21 @@ def _alone_defaults(starter: Starter) -> None:
     os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
     if starter.world_size == 1 and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
         os.environ.update(RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()))
+
+
+def _store_of_a_restart(starter: Starter) -> Store | None:
+    """Where ranks that torchrun started again find each other; None: where the environment says.
+
+    torchrun keeps one store for all its restarts on a machine (torch 2.13): a rank that is early would find
+    the address that a lost one left there. Machines count their restarts apart, so several keep to torch's.
+    """
+    count = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    is_kept = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+    if not is_kept or count == "0" or starter.local_world_size != starter.world_size:
+        return None
+    address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    store = TCPStore(address, port, starter.world_size, is_master=False, timeout=_timeout())
+    return PrefixStore(f"restart-{count}", store)
 
 
 def _check_size(starter: Starter) -> None:
