@@ -141,4 +141,4 @@ def read_all(folder: Path) -> list[Beat]:
     """Every rank's record in the folder of `launcher run`, in the order of ranks."""
     names = [path for path in folder.glob(f"{_PREFIX}*") if path.name.removeprefix(_PREFIX).isdigit()]
     found = [read(path, int(path.name.removeprefix(_PREFIX))) for path in names]
-    return sorted((each for each in found if each is not None and each.pid), key=lambda each: each.rank)
+    return sorted((each for each in found if each is not None), key=lambda each: each.rank)

@@ -4,6 +4,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from launcher.process.children import is_zombie
+
 _KEYS = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE")
 
 
@@ -33,9 +35,8 @@ def _rank_of(pid: int, environ: Mapping[str, str]) -> int | None:
         return _number(environ, "RANK")
     try:
         words = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace").split("\0")
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:  # gone meanwhile, or another user's
         return None
     theirs = dict(word.partition("=")[::2] for word in words)
     same = all(theirs.get(key) == environ.get(key) for key in _KEYS)
-    return _number(theirs, "RANK") if same and state != "Z" else None
+    return _number(theirs, "RANK") if same and not is_zombie(pid) else None
