@@ -42,7 +42,7 @@ from launcher.memory.trace_request import TraceRequest, request_of
 from launcher.models import catalogue
 from launcher.models.read_shape import shape_of
 
-__all__ = ["compare_often", "compare_ranks", "sharded_request", "tiny_request"]
+__all__ = ["compare_ranks", "sharded_request", "tiny_request"]
 PROFILER_BOUND, ESTIMATE_BOUND, TIME_BOUND_S = 0.02, 0.03, 20.0
 DIVIDED = ("fsdp2", "zero1", "zero2", "zero3")
 GRID = {
@@ -66,31 +66,13 @@ def compare_ranks(request: TraceRequest, *, timeout_s: float = TIMEOUT_S) -> lis
     return in_forks(work, request.num_ranks, timeout_s=timeout_s)
 
 
-def compare_often(
-    request: TraceRequest, *, bound: float = PROFILER_BOUND, tries: int = 3
-) -> list[dict[str, list[int]]]:
-    """`compare_ranks`, again where a figure is out of bounds: the lowest that the profiler saw counts.
-
-    It misses what a collective's own thread frees, and so can only be too high.
-    """
-    found = compare_ranks(request)
-    for _ in range(tries - 1):
-        pairs = [pair for rank in found for pair in rank.values()]
-        if all(abs(tracked / profiled - 1) <= bound for tracked, profiled in pairs):
-            break
-        for old, new in zip(found, compare_ranks(request), strict=True):
-            for phase, (tracked, profiled) in new.items():
-                old[phase] = min([tracked, profiled], old[phase], key=lambda pair: pair[1])
-    return found
-
-
 def against_profiler(only: str) -> Iterator[dict[str, Any]]:
     """One row a setting and rank: the error of every phase."""
     for label, request in [*single_requests(), *sharded_requests()]:
         if not re.search(only, label):
             continue
         try:
-            found = compare_often(request)
+            found = compare_ranks(request)
         except RuntimeError as error:  # a setting that does not run is a row too
             print(f"{label:48s} failed: {str(error).strip().splitlines()[-1][:200]}", flush=True)
             yield {"setting": label, "failed": str(error)[-400:]}
@@ -106,7 +88,7 @@ def without_ranks(only: str) -> Iterator[dict[str, Any]]:
             continue
         try:
             (fake,) = in_forks(lambda rank, request=request: _faked(request), 1)
-            real = compare_often(request)[0]
+            real = compare_ranks(request)[0]
         except RuntimeError as error:
             print(f"{label:48s} failed: {str(error).strip().splitlines()[-1][:200]}", flush=True)
             yield {"setting": label, "failed": str(error)[-400:]}

@@ -9,12 +9,14 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch.distributed as dist
+from torch import Tensor
 from torch.distributed import _functional_collectives
+from torch.futures import Future
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from launcher.backends.options import BACKENDS
@@ -22,7 +24,7 @@ from launcher.memory.trace_log import TraceLog
 from launcher.memory.trace_request import TraceRequest
 from launcher.memory.trace_torch import record
 
-PATIENCE_S = 0.005
+PATIENCE_S = 60.0
 _PREFIX = "phase "
 _PHASES = {"load": ("load",), "step": ("forward", "backward"), "optimizer": ("optimizer",)} | {
     "evaluate": ("evaluate",),
@@ -115,29 +117,69 @@ def _highest(totals: list[tuple[int, int, int]], begin: int, end: int) -> int:
 
 
 _COLLECTIVES = ("all_gather_into_tensor", "reduce_scatter_tensor", "all_reduce", "broadcast", "reduce")
+_FUNCTIONAL = ("all_gather_single", "reduce_scatter_single", "all_reduce")
+
+
+@dataclass(frozen=True)
+class _Done:
+    """What an asynchronous collective answers here: it has ended, with these tensors."""
+
+    tensors: list[Tensor]
+
+    def get_future(self) -> Future[list[Tensor]]:
+        found: Future[list[Tensor]] = Future()
+        found.set_result(self.tensors)
+        return found
+
+    def wait(self, *_: Any) -> bool:
+        return True
+
+    def is_completed(self) -> bool:
+        return True
 
 
 def _be_patient() -> None:
     """Let a collective's own thread drop its references first, so that this thread frees, and is seen."""
     for name in _COLLECTIVES:
         setattr(dist, name, _patient(getattr(dist, name)))
-    plain: Any = _functional_collectives.wait_tensor
-
-    def wait_tensor(tensor: Any) -> Any:
-        time.sleep(PATIENCE_S)
-        return plain(tensor)
-
-    _functional_collectives.wait_tensor = wait_tensor
+    for name in _FUNCTIONAL:  # DTensor's
+        setattr(_functional_collectives, name, _waited(getattr(_functional_collectives, name)))
 
 
 def _patient(plain: Callable[..., Any]) -> Callable[..., Any]:
     def collective(*arguments: Any, **named: Any) -> Any:
-        work = plain(*arguments, **named | {"async_op": True})
-        work.wait()
-        time.sleep(PATIENCE_S)
-        return work if named.get("async_op") else None
+        held = _holders((*arguments, *named.values()))
+        plain(*arguments, **named | {"async_op": True}).wait()
+        _until_dropped(held)
+        return _Done([tensor for tensor, _ in held]) if named.get("async_op") else None
 
     return collective
+
+
+def _waited(plain: Callable[..., Any]) -> Callable[..., Any]:
+    def collective(*arguments: Any, **named: Any) -> Any:
+        held = _holders((*arguments, *named.values()))
+        found = plain(*arguments, **named)
+        if isinstance(found, _functional_collectives.AsyncCollectiveTensor):
+            found = found.wait()
+        _until_dropped([*held, (found, 1)])
+        return found
+
+    return collective
+
+
+def _holders(arguments: Iterable[Any]) -> list[tuple[Tensor, int]]:
+    """The tensors among a collective's arguments, and how many hold each."""
+    return [(each, each._use_count()) for each in arguments if isinstance(each, Tensor)]
+
+
+def _until_dropped(held: Iterable[tuple[Tensor, int]]) -> None:
+    """Until nobody holds these tensors who did not before: RuntimeError after `PATIENCE_S`."""
+    deadline = time.monotonic() + PATIENCE_S
+    while any(tensor._use_count() > holders for tensor, holders in held):
+        if time.monotonic() > deadline:
+            raise RuntimeError("a collective has ended, and its tensors are still held")
+        time.sleep(0.0005)
 
 
 def compare_in_group(request: TraceRequest, environ: Mapping[str, str]) -> dict[str, list[int]]:

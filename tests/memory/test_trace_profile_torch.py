@@ -93,14 +93,11 @@ def test_an_address_given_out_again_was_freed_unseen() -> None:
 def test_every_rank_of_two_is_counted_as_the_profiler_counts_it(
     memory_trace: ModuleType, backend: str
 ) -> None:
-    """The best of three: what a collective's own thread frees may escape the profiler.
-
-    A world that is not there takes the same memory, past loading: real weights are also drawn.
-    """
+    """A world that is not there takes the same memory, past loading: real weights are also drawn."""
     from launcher.memory.trace_torch import record
 
     request = memory_trace.sharded_request(backend)
-    ranks = memory_trace.compare_often(request)
+    ranks = memory_trace.compare_ranks(request)
     assert len(ranks) == 2
     for phases in ranks:
         assert tuple(phases) == PHASES
