@@ -36,19 +36,21 @@ def join_answers(
     *,
     train_on: str = "completions",
     most_lost: float = MOST_LOST,
+    cut_answers: bool = False,
 ) -> Joined:
     """Each example's ids. A row that is too long loses the left of its prompt, never its answer.
 
     Conversations lose their oldest exchanges first. Rows whose answer alone does not fit, or that have
     none, are left out and counted. Raises DataError above the share `most_lost`.
-    `train_on`: completions, or all (the prompts' ids too).
+    `train_on`: completions, or all (the prompts' ids too). `cut_answers`: an answer that does not fit loses
+    its end instead, for rows to evaluate on.
     """
     name = choose(template, tokenizer, examples.layout)
     join = _join_pairs if examples.turns is None else _join_talks
     values, marks, told = NumberWriter(np.int32), NumberWriter(np.bool_), Told()
     lengths = [np.zeros(0, dtype=np.int64)]
     for block in examples.blocks():
-        part = join(block, tokenizer, name, max_length)
+        part = join(block, tokenizer, name, max_length, cut_answers)
         values.add(part.rows.values)
         marks.add(np.ones_like(part.trained) if train_on == "all" else part.trained)
         lengths.append(part.rows.lengths)
@@ -61,19 +63,37 @@ def join_answers(
     )
 
 
-def _join_pairs(examples: Examples, tokenizer: Any, name: str, max_length: int) -> Part:
+def _join_pairs(examples: Examples, tokenizer: Any, name: str, max_length: int, cut_answers: bool) -> Part:
     examples, num_marks = _as_instructions(examples, tokenizer)
     first, prompts = _prompts(examples, tokenizer, name)
-    answers = _answers(examples, tokenizer, name)
+    answers, num_ends_cut = _answers(examples, tokenizer, name), 0
+    if cut_answers:
+        answers, num_ends_cut = _without_ends(answers, prompts, first, max_length)
     # One id must stand in front of the answer: it predicts the answer's first.
     room = max_length - answers.lengths - len(first)
-    fits = np.flatnonzero(room >= (0 if first else 1)).astype(np.int64)
+    fits = np.flatnonzero((room >= (0 if first else 1)) & (answers.lengths > 0)).astype(np.int64)
     needed = int((max_length - room).max()) + (not first)
     prompts, answers, room = prompts.take(fits), answers.take(fits), room[fits]
     kept = np.minimum(prompts.lengths, room)
     rows, trained = _put_together(first, prompts, kept, answers)
-    num_cut = int((kept < prompts.lengths).sum())
-    return Part(rows=rows, trained=trained, fits=fits, needed=needed, num_cut=num_cut, num_marks=num_marks)
+    return Part(
+        rows=rows,
+        trained=trained,
+        fits=fits,
+        needed=needed,
+        num_cut=int((kept < prompts.lengths).sum()),
+        num_ends_cut=num_ends_cut,
+        num_marks=num_marks,
+    )
+
+
+def _without_ends(answers: Ragged, prompts: Ragged, first: list[int], max_length: int) -> tuple[Ragged, int]:
+    """Answers cut to what stands beside half a row of their prompt, and how many were too long."""
+    beside = np.minimum(prompts.lengths, max_length // 2) + len(first)
+    room = np.maximum(max_length - np.maximum(beside, 1), 0)
+    long = answers.lengths > np.maximum(max_length - max(1, len(first)), 0)
+    kept = np.where(long, np.minimum(answers.lengths, room), answers.lengths)
+    return Ragged.of(answers.values[positions(answers.starts, kept)], kept), int(long.sum())
 
 
 def _as_instructions(examples: Examples, tokenizer: Any) -> tuple[Examples, int]:
@@ -86,26 +106,31 @@ def _as_instructions(examples: Examples, tokenizer: Any) -> tuple[Examples, int]
     return replace(examples, texts=texts), number
 
 
-def _join_talks(examples: Examples, tokenizer: Any, name: str, max_length: int) -> Part:
+def _join_talks(examples: Examples, tokenizer: Any, name: str, max_length: int, cut_answers: bool) -> Part:
     talks = Talks(examples, tokenizer, name, end_token(tokenizer))
     rows, trained = talks.fit(max_length)
     counts = talks.num_trained(rows, trained)
     # The last answer must fit with one id in front of it; what stands left of that can be cut.
     last = _last_spans(rows, trained)
-    fits = np.flatnonzero((counts > 0) & (last < max_length)).astype(np.int64)
+    fits = np.flatnonzero((counts > 0) & ((last < max_length) | cut_answers)).astype(np.int64)
     kept = np.minimum(rows.lengths[fits], max_length)
     starts = rows.starts[fits] + rows.lengths[fits] - kept
+    ends_cut = np.flatnonzero(last[fits] >= max_length)
+    answered = rows.offsets[1:][fits] - last[fits]
+    beside = np.minimum(answered - rows.starts[fits], max(1, max_length // 2))
+    starts[ends_cut] = (answered - beside)[ends_cut]
     begin = getattr(tokenizer, "bos_token_id", None)
     places = positions(starts, kept)
     values, marks = rows.values[places], trained[places]
-    cut = np.flatnonzero(kept < rows.lengths[fits])
+    cut = np.flatnonzero(starts > rows.starts[fits])
     _begin_again(values, marks, offsets_of(kept)[:-1][cut], rows.values[rows.starts[fits][cut]], begin)
     return Part(
         rows=Ragged.of(values, kept),
         trained=marks,
         fits=fits,
         needed=int(last.max(initial=0)) + 1,
-        num_cut=len(set(cut.tolist())) + talks.num_shortened,
+        num_cut=len(cut) + talks.num_shortened,
+        num_ends_cut=len(ends_cut),
         said=tuple(talks.notices()),
     )
 

@@ -27,7 +27,7 @@ class AttentionScores:
     def __call__(self, rows: Sequence[Asked], turns: Ragged, opening: Sequence[int]) -> list[Sequence[float]]:
         """A score for each turn of each row."""
         found: list[Sequence[float]] = [[]] * len(rows)
-        sizes = [sum(int(turns.lengths[turn]) for turn in [place, *before]) for place, before in rows]
+        sizes = [_size(turns, [place, *before]) for place, before in rows]
         order = np.argsort(sizes, kind="stable").tolist()  # rows of like length together
         for start in range(0, len(order), _ROWS_AT_ONCE):
             some = order[start : start + _ROWS_AT_ONCE]
@@ -39,7 +39,7 @@ class AttentionScores:
 
     def _batch(self, rows: Sequence[Asked], turns: Ragged, opening: Sequence[int]) -> list[list[float]]:
         shown = [self._shown(row, turns, len(opening)) for row in rows]
-        lengths = [len(opening) + sum(int(turns.lengths[turn]) for turn in each) for each in shown]
+        lengths = [len(opening) + _size(turns, each) for each in shown]
         width = max(lengths)
         ids = torch.full((len(rows), width), self.pad_token_id)
         part = torch.full((len(rows), width), -1)  # the turn that each id belongs to, by its place in the row
@@ -57,14 +57,14 @@ class AttentionScores:
     def _shown(self, row: Asked, turns: Ragged, num_opening: int) -> list[int]:
         """The turns from the farthest that has room to the utterance."""
         place, nearest = row
-        room = (self.limit or 2**30) - num_opening - int(turns.lengths[place])
+        room = (self.limit or 2**30) - num_opening - _size(turns, [place])
         shown = [place]
         for turn in nearest:
-            room -= int(turns.lengths[turn])
+            room -= _size(turns, [turn])
             if room < 0:
                 break
             shown.append(turn)
-        if int(turns.lengths[place]) + num_opening > (self.limit or 2**30):
+        if _size(turns, [place]) + num_opening > (self.limit or 2**30):
             return [place]
         return shown[::-1]
 
@@ -85,6 +85,11 @@ class AttentionScores:
         given = (attention * target[:, :, None]).sum(1) / target.sum(1, keepdim=True)  # [rows, to]
         turns = torch.zeros(len(ids), int(last.max()) + 1)
         return turns.scatter_add_(1, part.clamp_min(0), given * (part >= 0))
+
+
+def _size(turns: Ragged, some: Sequence[int]) -> int:
+    """Ids of these turns together."""
+    return sum(int(turns.offsets[turn + 1] - turns.offsets[turn]) for turn in some)
 
 
 def _front(part: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ import hashlib
 import io
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ _FORMAT = 1
 _ARRAYS = ("input_ids", "offsets", "labels", "trained", "num_targets", "sources", "segments", "token_types")
 _ROWS = ("train", "evaluation")
 _HEADER = {"fortran_order": False}
-_BLOCK_BYTES = 2**22
+_BLOCK_BYTES = 2**20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,11 +53,17 @@ def without_rows(splits: Splits) -> Splits:
 
 def write_entry(folder: Path, parts: KeyParts, content: Content) -> None:
     """Write all files; `folder` must be there. Raises OSError."""
-    files: dict[str, dict[str, Any]] = {}
     stores = {"train": content.train, "evaluation": content.evaluation}
-    for name, store in stores.items():
-        if store is not None:
-            files |= _write_store(folder, name, store)
+    arrays = {
+        f"{split}.{name}.npy": array
+        for split, store in stores.items()
+        for name in _ARRAYS
+        if (array := getattr(store, name, None)) is not None
+    }
+    # Side by side: most of it is waiting until the disk has a file.
+    with ThreadPoolExecutor(len(arrays)) as pool:
+        paths = [folder / name for name in arrays]
+        files = dict(zip(arrays, pool.map(_saved, paths, arrays.values()), strict=True))
     facts = {
         "format": _FORMAT,
         "parts": asdict(parts),
@@ -68,19 +75,8 @@ def write_entry(folder: Path, parts: KeyParts, content: Content) -> None:
     write_text(folder / ENTRY, json.dumps(facts, indent=1))
 
 
-def _write_store(folder: Path, split: str, store: TokenStore) -> dict[str, dict[str, Any]]:
-    found = {}
-    for name in _ARRAYS:
-        array = getattr(store, name)
-        if array is not None:
-            path = folder / f"{split}.{name}.npy"
-            digest = _save(path, array)
-            found[path.name] = {"bytes": path.stat().st_size, "sha256": digest}
-    return found
-
-
-def _save(path: Path, array: np.ndarray[Any, Any]) -> str:
-    """Write an array as .npy, a block at a time, and give the file's SHA-256."""
+def _saved(path: Path, array: np.ndarray[Any, Any]) -> dict[str, Any]:
+    """Write an array as .npy, a block at a time; the file's size and SHA-256."""
     head = io.BytesIO()
     np.lib.format.write_array_header_1_0(head, {**_HEADER, "shape": array.shape, "descr": array.dtype.str})
     digest = hashlib.sha256(head.getvalue())
@@ -94,7 +90,7 @@ def _save(path: Path, array: np.ndarray[Any, Any]) -> str:
             forget(array)
         file.flush()
         os.fsync(file.fileno())
-    return digest.hexdigest()
+        return {"bytes": file.tell(), "sha256": digest.hexdigest()}
 
 
 def _hash(path: Path) -> str:

@@ -1,7 +1,7 @@
 """Rows that belong together: by the dialogue's id, in the order of their utterance ids."""
 
 import re
-from collections import defaultdict
+from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,12 +9,13 @@ import numpy as np
 
 from launcher.data.examples import Dialogues
 from launcher.data.findings import Findings, excerpt
-from launcher.data.ragged import Int64
+from launcher.data.picked import pick
+from launcher.data.ragged import Bool, Float64, Int32, Int64
 from launcher.data.table import Table
 from launcher.errors import Problem
 
 _LISTED = re.compile(r"\[\s*(['\"])(.*?)\1\s*(,.*)?\]", re.DOTALL)
-Key = str
+_MOST_BACK = 0.001
 
 
 def dialogues_of(
@@ -24,21 +25,23 @@ def dialogues_of(
 
     Raises DataError for rows without a dialogue's id or with an utterance id that is no number.
     """
-    keys, places = _keys(table, columns)
-    members: defaultdict[Key, list[int]] = defaultdict(list)
-    for row, key in enumerate(keys):
-        members[key].append(row)
-    groups = [sorted(rows, key=lambda row: (places[row], row)) for rows in members.values()]
-    ordered = [row for group in groups for row in group]
+    numbers, places = _keys(table, columns)
+    ordered: Int64 = np.lexsort((places, numbers)).astype(np.int64)  # stable: rows of one id as in the file
     stands = np.empty(len(ordered), dtype=np.int64)
     stands[ordered] = np.arange(len(ordered), dtype=np.int64)
-    offsets = np.concatenate([[0], np.cumsum([len(group) for group in groups])]).astype(np.int64)
     dialogues = Dialogues(
-        texts=[texts["text"][row] for row in ordered],
-        speakers=[texts["speaker"][row] for row in ordered],
-        offsets=offsets,
+        texts=_in_order(texts["text"], ordered),
+        speakers=_in_order(texts["speaker"], ordered),
+        offsets=np.concatenate([[0], np.cumsum(np.bincount(numbers))]).astype(np.int64),
     )
-    return dialogues, stands, _said(table, groups, places, known="position" in columns)
+    told = _said(table, dialogues.offsets, places[ordered], known="position" in columns)
+    return dialogues, stands, told
+
+
+def _in_order(column: Sequence[str], ordered: Int64) -> Sequence[str]:
+    """The texts in another order; in memory where that order goes back and forth in their file."""
+    num_back = int((np.diff(ordered) < 0).sum())
+    return pick(column if num_back <= _MOST_BACK * len(ordered) else list(column), ordered)
 
 
 def speaker_of(text: str) -> str:
@@ -47,22 +50,25 @@ def speaker_of(text: str) -> str:
     return found[2] if found else text
 
 
-def _keys(table: Table, columns: dict[str, str]) -> tuple[list[Key], list[float]]:
-    findings = Findings(table.path)
-    keys, places = [], []
+def _keys(table: Table, columns: dict[str, str]) -> tuple[Int32, Float64]:
+    """Of every row the number of its dialogue, by first appearance, and its place in it."""
+    findings, known = Findings(table.path), dict[str, int]()
+    numbers, places = array("i"), array("d")
     for row, values in enumerate(table.rows):
-        keys.append(_key(values.get(columns["dialogue"])))
-        if not keys[-1]:
+        key = _key(values.get(columns["dialogue"]))
+        if not key:
             findings.add(_missing(table, row, columns["dialogue"]))
         value = values.get(columns["position"]) if "position" in columns else row
-        places.append(_number(value))
-        if places[-1] != places[-1]:
+        place = _number(value)
+        if place != place:
             findings.add(_no_number(table, row, columns["position"], value))
+        numbers.append(known.setdefault(key, len(known)))
+        places.append(place)
     findings.raise_any()
-    return keys, places
+    return np.frombuffer(numbers, dtype=np.int32), np.frombuffer(places, dtype=np.float64)
 
 
-def _key(value: Any) -> Key:
+def _key(value: Any) -> str:
     """The id as a word; ids of several columns joined. Empty where one is missing."""
     parts = [_word(part) for part in (value if isinstance(value, list) else [value])]
     return "/".join(parts) if all(parts) else ""
@@ -79,15 +85,19 @@ def _number(value: Any) -> float:
         return float("nan")
 
 
-def _said(table: Table, groups: list[list[int]], places: list[float], *, known: bool) -> tuple[str, ...]:
-    longest = max(map(len, groups))
-    lines = [f"{table.path.name}: {len(groups):,} dialogues of 1 to {longest:,} utterances"]
+def _said(table: Table, offsets: Int64, places: Float64, *, known: bool) -> tuple[str, ...]:
+    """`places`: of all utterances, dialogue by dialogue."""
+    sizes = np.diff(offsets)
+    lines = [f"{table.path.name}: {len(sizes):,} dialogues of 1 to {int(sizes.max()):,} utterances"]
     if not known:
         lines.append(f"{table.path.name}: no utterance ids: rows are taken in the order of the file")
         return tuple(lines)
-    first = min(places)
-    gaps = sum(_has_gap([places[row] for row in group], first) for group in groups)
-    twice = sum(len({places[row] for row in group}) < len(group) for group in groups)
+    steps = np.diff(places, prepend=-np.inf)
+    steps[offsets[:-1]] = 1  # from one dialogue to the next
+    # A gap is between utterances, or before the first: dialogues begin at the file's least id.
+    late = places[offsets[:-1]] > places.min()
+    gaps = int((late | _any_of_each(steps > 1, offsets)).sum())
+    twice = int(_any_of_each(steps == 0, offsets).sum())
     if gaps:
         lines.append(
             f"{table.path.name}: {gaps:,} dialogues have gaps in their utterance ids (rows were removed "
@@ -98,11 +108,10 @@ def _said(table: Table, groups: list[list[int]], places: list[float], *, known: 
     return tuple(lines)
 
 
-def _has_gap(places: list[float], first: float) -> bool:
-    """Between utterances, or before the first: dialogues begin at the file's least id."""
-    return places[0] > first or any(
-        later - earlier > 1 for earlier, later in zip(places, places[1:], strict=False)
-    )
+def _any_of_each(marks: Bool, offsets: Int64) -> Bool:
+    """Whether any utterance of each dialogue is marked."""
+    found: Bool = np.logical_or.reduceat(marks, offsets[:-1])
+    return found
 
 
 def _missing(table: Table, row: int, column: str) -> Problem:

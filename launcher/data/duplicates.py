@@ -10,10 +10,11 @@ import numpy.typing as npt
 from launcher.data.examples import Examples
 from launcher.data.findings import excerpt
 from launcher.data.number_file import NumberWriter
-from launcher.data.ragged import Float32, Int64
+from launcher.data.ragged import Bool, Float32, Int64
 from launcher.errors import DataError, Problem
 
 SHORTEST = 20
+_AT_ONCE = 2**16
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 Hashes = npt.NDArray[np.uint64]
 
@@ -88,8 +89,17 @@ def shared(prints: Prints) -> Int64:
     del ordered
     if not len(twice):
         return np.zeros(0, dtype=np.int64)
-    places = np.minimum(np.searchsorted(twice, prints.hashes), len(twice) - 1)
-    return np.flatnonzero(twice[places] == prints.hashes).astype(np.int64)
+    return np.flatnonzero(_are_in(twice, prints.hashes)).astype(np.int64)
+
+
+def _are_in(known: Hashes, hashes: Hashes) -> Bool:
+    """Whether each hash is one of the known, which are sorted; in blocks, for the places take more memory."""
+    found = np.zeros(len(hashes), dtype=np.bool_)
+    for start in range(0, len(hashes) if len(known) else 0, _AT_ONCE):
+        part = hashes[start : start + _AT_ONCE]
+        places = np.minimum(np.searchsorted(known, part), len(known) - 1)
+        found[start : start + _AT_ONCE] = known[places] == part
+    return found
 
 
 def repeated(prints: Prints) -> Int64:
@@ -122,9 +132,7 @@ def contradicted(prints: Prints) -> Int64:
 
 def leaked(train: Prints, evaluation: Prints) -> Int64:
     """Evaluation rows that are training rows; texts of under 20 characters meet by chance."""
-    known = np.sort(train.hashes)
-    places = np.minimum(np.searchsorted(known, evaluation.hashes), max(0, len(known) - 1))
-    same = (known[places] == evaluation.hashes) & (evaluation.sizes >= SHORTEST)
+    same = _are_in(np.sort(train.hashes), evaluation.hashes) & (evaluation.sizes >= SHORTEST)
     return np.flatnonzero(same).astype(np.int64)
 
 

@@ -1,18 +1,56 @@
-"""Texts to token ids in large batches, on all cores, without touching the tokenizer's own settings."""
+"""Texts to token ids in batches, on all cores, without touching the tokenizer's own settings."""
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
 from launcher.data.progress import report
 from launcher.data.ragged import Ragged
 
-_TEXTS_PER_BATCH, _CHARACTERS_PER_BATCH = 4096, 2**21
+_TEXTS_PER_BATCH, _CHARACTERS_PER_BATCH = 1024, 2**19
+_AHEAD = 2
 
 
 def encode(texts: Sequence[str], tokenizer: Any, *, special_tokens: bool) -> Ragged:
     """Token ids of every text, whole: nothing is cut, nothing is padded."""
-    return Ragged.join(_encode_batch(batch, tokenizer, special_tokens) for batch in _batches(texts))
+    with _uncut(tokenizer) as backend:
+        if backend is None:  # a tokenizer written in Python
+            settings = {"add_special_tokens": special_tokens, "truncation": False, "padding": False}
+            return Ragged.join(
+                Ragged.from_lists(tokenizer(batch, **settings)["input_ids"]) for batch in _batches(texts)
+            )
+
+        def tokenised(batch: list[str]) -> list[Any]:
+            found: list[Any] = backend.encode_batch_fast(batch, add_special_tokens=special_tokens)
+            return found
+
+        return Ragged.join(
+            Ragged.from_lists([encoding.ids for encoding in encodings])
+            for encodings in _ahead(tokenised, _batches(texts))
+        )
+
+
+def _ahead(tokenised: Callable[[list[str]], list[Any]], batches: Iterator[list[str]]) -> Iterator[list[Any]]:
+    """Every batch tokenised, in order; the next ones already are while the caller is at work on one.
+
+    Rust needs no lock of Python's while it tokenises. A single batch is not worth a thread.
+    """
+    first, second = next(batches, None), next(batches, None)
+    if first is None:
+        return
+    if second is None:
+        yield tokenised(first)
+        return
+    waiting = deque[Future[list[Any]]]()
+    with ThreadPoolExecutor(_AHEAD) as pool:
+        waiting.extend(pool.submit(tokenised, batch) for batch in (first, second))
+        while waiting:
+            done = waiting.popleft().result()
+            if (batch := next(batches, None)) is not None:
+                waiting.append(pool.submit(tokenised, batch))
+            yield done
 
 
 def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
@@ -21,22 +59,14 @@ def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
         batch, size = list[str](), 0
         for text in texts[start : start + _TEXTS_PER_BATCH]:
             if batch and size + len(text) > _CHARACTERS_PER_BATCH:
+                report(len(batch))
                 yield batch
                 batch, size = [], 0
             batch.append(text)
             size += len(text)
         if batch:
+            report(len(batch))
             yield batch
-
-
-def _encode_batch(texts: list[str], tokenizer: Any, special_tokens: bool) -> Ragged:
-    report(len(texts))
-    with _uncut(tokenizer) as backend:
-        if backend is None:  # a tokenizer written in Python
-            settings = {"add_special_tokens": special_tokens, "truncation": False, "padding": False}
-            return Ragged.from_lists(tokenizer(texts, **settings)["input_ids"])
-        encodings = backend.encode_batch_fast(texts, add_special_tokens=special_tokens)
-    return Ragged.from_lists([encoding.ids for encoding in encodings])
 
 
 @contextmanager

@@ -1,12 +1,17 @@
 """Which encoding bytes have that are not UTF-8: taken where the bytes prove it, refused where they do not."""
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+
+from launcher.data.misfits import whole_characters
 
 _PAIR = re.compile(rb"[\xa1-\xf7][\xa1-\xfe]")
 _UTF8 = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
-_HIGH = re.compile(rb"[\x80-\xff]")
+_HIGH = bytes(range(0x80, 0x100))
+_NOT_ASCII = re.compile("[^\0-\x7f]")
+_LETTER = re.compile("[A-Za-z]")
 # cp1252 leaves these bytes undefined.
 _NOT_CP1252 = frozenset(b"\x81\x8d\x8f\x90\x9d")
 _PUNCTUATION = frozenset("‘’‚“”„–—…•€™£©®°·«»¿¡§´½¼¾²³\u00a0\u00ad‹›†‡¢¥×")
@@ -26,11 +31,9 @@ class Guess:
 
 def likely_encoding(data: bytes) -> str:
     """The encoding that bytes which are not UTF-8 most probably have: gb18030, cp1252 or latin-1."""
-    high = sum(byte >= 0x80 for byte in data)
-    # In Western text high bytes stand alone; in Chinese text nearly every one belongs to a pair.
-    if 2 * len(_PAIR.findall(data)) > 0.8 * high:
-        return "gb18030"
-    return "latin-1" if _NOT_CP1252 & set(data) else "cp1252"
+    seen = _Bytes()
+    seen.add(data)
+    return seen.likely
 
 
 def without_utf8(data: bytes) -> bytes:
@@ -38,54 +41,109 @@ def without_utf8(data: bytes) -> bytes:
     return _UTF8.sub(b"", data)
 
 
-def guess(data: bytes) -> Guess:
-    """What bytes are that are not UTF-8. Decoding with the answer never fails where there is no doubt."""
-    if doubt := _damaged(data):
-        return Guess(encoding="utf-8", doubt=doubt)
-    encoding = likely_encoding(data)
-    if encoding == "latin-1":
-        return Guess(encoding=encoding, doubt="it holds bytes that cp1252 has no letters for")
-    try:
-        text = data.decode(encoding)
-    except UnicodeDecodeError as error:
-        return Guess(encoding=encoding, doubt=f"byte {error.start:,} does not fit it")
-    return Guess(encoding=encoding, doubt=_not_chinese(text, data) if encoding == "gb18030" else _odd(text))
+def guess(pieces: Callable[[], Iterator[bytes]]) -> Guess:
+    """What bytes are that are not UTF-8. Decoding with the answer never fails where there is no doubt.
+
+    `pieces` gives them from the start; they are looked through twice.
+    """
+    seen, read = _Bytes(), _Letters()
+    for piece in whole_characters(pieces()):
+        seen.add(piece)
+    if seen.damage:
+        return Guess(encoding="utf-8", doubt=seen.damage)
+    if seen.likely == "latin-1":
+        return Guess(encoding=seen.likely, doubt="it holds bytes that cp1252 has no letters for")
+    start = 0
+    for piece in whole_characters(pieces()):
+        try:
+            read.add(piece.decode(seen.likely))
+        except UnicodeDecodeError as error:
+            return Guess(encoding=seen.likely, doubt=f"byte {start + error.start:,} does not fit it")
+        start += len(piece)
+    return Guess(
+        encoding=seen.likely, doubt=_not_chinese(read, seen) if seen.likely == "gb18030" else read.odd
+    )
 
 
-def _damaged(data: bytes) -> str:
-    """UTF-8 with a few bad bytes is a damaged file, not a file in another encoding."""
-    whole = _UTF8.findall(data)
-    num_bad = len(_HIGH.findall(without_utf8(data)))
-    if len(whole) > num_bad:
-        return f"{len(whole):,} characters are UTF-8 and only {num_bad:,} bytes are not: it is damaged"
-    return ""
+class _Bytes:
+    """What the bytes of a file tell, counted piece by piece."""
+
+    def __init__(self) -> None:
+        self.num_high = self.num_pairs = self.num_whole = self.num_strays = 0
+        self.fits_cp1252, self.leads = True, Counter[int]()
+
+    def add(self, data: bytes) -> None:
+        high = _num_high(data)
+        if not high:
+            return
+        pairs = _PAIR.findall(data)
+        self.num_high += high
+        self.num_pairs += len(pairs)
+        self.num_whole += len(_UTF8.findall(data))
+        self.num_strays += _num_high(without_utf8(data))
+        self.fits_cp1252 = self.fits_cp1252 and _NOT_CP1252.isdisjoint(data)
+        self.leads.update(pair[0] for pair in pairs if pair[0] >= 0xB0)
+
+    @property
+    def likely(self) -> str:
+        """In Western text high bytes stand alone; in Chinese text nearly every one belongs to a pair."""
+        if 2 * self.num_pairs > 0.8 * self.num_high:
+            return "gb18030"
+        return "cp1252" if self.fits_cp1252 else "latin-1"
+
+    @property
+    def damage(self) -> str:
+        """UTF-8 with a few bad bytes is a damaged file, not a file in another encoding."""
+        if self.num_whole <= self.num_strays:
+            return ""
+        counts = f"{self.num_whole:,} characters are UTF-8 and only {self.num_strays:,} bytes are not"
+        return f"{counts}: it is damaged"
 
 
-def _not_chinese(text: str, data: bytes) -> str:
-    letters = [letter for letter in text if letter > "\x7f"]
-    kana = sum("\u3040" <= letter <= "\u30ff" for letter in letters)
-    usual = sum("\u3000" <= letter <= "\u9fff" or "\uff00" <= letter <= "\uffef" for letter in letters)
-    if usual + sum(letter in _PUNCTUATION for letter in letters) < _ENOUGH * len(letters):
+def _num_high(data: bytes) -> int:
+    return len(data) - len(data.translate(None, _HIGH))
+
+
+class _Letters:
+    """What the decoded text tells, counted piece by piece."""
+
+    def __init__(self) -> None:
+        self.num_high = self.num_letters = self.num_foreign = self.num_fitting = 0
+        self.num_kana = self.num_usual = 0
+
+    def add(self, text: str) -> None:
+        self.num_letters += len(_LETTER.findall(text))
+        for found in _NOT_ASCII.finditer(text):
+            letter, place = found[0], found.start()
+            self.num_high += 1
+            self.num_letters += letter.isalpha()
+            self.num_foreign += letter.isalpha()
+            self.num_fitting += _fits(text, place)
+            self.num_kana += "\u3040" <= letter <= "\u30ff"
+            is_chinese = "\u3000" <= letter <= "\u9fff" or "\uff00" <= letter <= "\uffef"
+            self.num_usual += is_chinese or letter in _PUNCTUATION
+
+    @property
+    def odd(self) -> str:
+        """Why text read as cp1252 is not Western; empty where it is."""
+        if self.num_foreign > _FOREIGN_LETTERS * self.num_letters:
+            return "most of its letters would be accented ones"
+        if self.num_fitting >= _ENOUGH * self.num_high:
+            return ""
+        return "many of its characters would stand where none belongs"
+
+
+def _not_chinese(read: _Letters, seen: _Bytes) -> str:
+    if read.num_usual < _ENOUGH * read.num_high:
         return "many of its characters would be rare ones"
-    if kana > 0.1 * len(letters):
+    if read.num_kana > 0.1 * read.num_high:
         return "it looks like Japanese (euc_jp)"
-    leads = [pair[0] for pair in _PAIR.findall(data) if pair[0] >= 0xB0]
-    if sum(lead <= _COMMON_LAST for lead in leads) < 0.7 * len(leads):
+    num_leads = seen.leads.total()
+    if sum(count for lead, count in seen.leads.items() if lead <= _COMMON_LAST) < 0.7 * num_leads:
         return "many of its characters would be rare ones"
-    if len(leads) >= 20 and max(leads) <= _KOREAN_LAST:
+    if num_leads >= 20 and max(seen.leads) <= _KOREAN_LAST:
         return "it looks like Korean (euc_kr)"
     return ""
-
-
-def _odd(text: str) -> str:
-    """Why text read as cp1252 is not Western; empty where it is."""
-    num_letters = sum(letter.isalpha() for letter in text)
-    foreign = sum(letter.isalpha() and letter > "\x7f" for letter in text)
-    if foreign > _FOREIGN_LETTERS * num_letters:
-        return "most of its letters would be accented ones"
-    high = [place for place, letter in enumerate(text) if letter > "\x7f"]
-    fitting = sum(_fits(text, place) for place in high)
-    return "" if fitting >= _ENOUGH * len(high) else "many of its characters would stand where none belongs"
 
 
 def _fits(text: str, place: int) -> bool:

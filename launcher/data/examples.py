@@ -38,8 +38,8 @@ class Dialogues:
     Also the utterances whose rows were drawn away, held out, or left out are here: a context needs them.
     """
 
-    texts: list[str]
-    speakers: list[str]
+    texts: Sequence[str]
+    speakers: Sequence[str]
     offsets: Int64
 
 

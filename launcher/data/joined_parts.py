@@ -13,7 +13,8 @@ from launcher.errors import DataError, Problem
 class Part:
     """Some rows joined. `fits`: those that keep an answer, the others are left out.
 
-    `needed`: ids that the longest answer needs. `num_marks`: completions that ended in a mark.
+    `needed`: ids that the longest answer needs. `num_cut`: prompts that lost their beginning,
+    `num_ends_cut`: answers that lost their end. `num_marks`: completions that ended in a mark.
     """
 
     rows: Ragged
@@ -21,6 +22,7 @@ class Part:
     fits: Int64
     needed: int
     num_cut: int
+    num_ends_cut: int = 0
     num_marks: int = 0
     said: tuple[str, ...] = ()
 
@@ -30,7 +32,7 @@ class Told:
 
     def __init__(self) -> None:
         """Nothing yet."""
-        self.num_rows = self.num_cut = self.num_marks = self.num_lost = self.needed = 0
+        self.num_rows = self.num_cut = self.num_ends_cut = self.num_marks = self.num_lost = self.needed = 0
         self.first_lost = 0
         self.said = dict[str, None]()
 
@@ -44,16 +46,23 @@ class Told:
             self.num_lost += num_rows - len(part.fits)
         self.num_rows += num_rows
         self.num_cut += part.num_cut
+        self.num_ends_cut += part.num_ends_cut
         self.num_marks += part.num_marks
         self.needed = max(self.needed, part.needed)
         self.said.update(dict.fromkeys(part.said))
 
     def notices(self, examples: Examples) -> tuple[str, ...]:
         """What was taken off, and what the template has no place for."""
-        if not self.num_marks:
-            return tuple(self.said)
-        said = f"{examples.path.name}: {self.num_marks:,} completions end in a mark such as <|endoftext|>: "
-        return (f"{said}the tokenizer's end token stands in its place", *self.said)
+        name, lines = examples.path.name, list[str]()
+        if self.num_marks:
+            said = f"{name}: {self.num_marks:,} completions end in a mark such as <|endoftext|>: "
+            lines.append(f"{said}the tokenizer's end token stands in its place")
+        if self.num_ends_cut:
+            said = (
+                f"{name}: {self.num_ends_cut:,} of {self.num_rows:,} rows are evaluated on the beginning of "
+            )
+            lines.append(f"{said}their answer: all of it does not fit")
+        return (*lines, *self.said)
 
     def lost(self, examples: Examples, max_length: int, most_lost: float) -> tuple[str, ...]:
         """A line on rows without an answer. Raises DataError where they are too many."""

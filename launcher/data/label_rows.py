@@ -31,8 +31,7 @@ class Uncut(Protocol):
 def classified(examples: Examples, wanted: Wanted, task: str) -> TokenStore:
     """Rows with a class, a set of classes or a number, as the options cut them."""
     uncut = _uncut(examples, wanted)
-    whole = uncut.lengths
-    length = wanted.length_for(whole)
+    length = wanted.length_for(uncut.lengths)
     fitted = uncut.fit(length.value)
     labels = examples.labels
     if labels is not None and labels.dtype != np.int64:
@@ -66,7 +65,8 @@ def _uncut(examples: Examples, wanted: Wanted) -> Uncut:
     options, tokenizer = wanted.options, wanted.tokenizer
     if options.context.turns and examples.dialogues is not None:
         require(wanted.overflow, ("auto",), "rows with context: their farthest turns go first")
-        return Contexts(examples, tokenizer, options.context, _scores(examples, wanted))
+        scores = _scores(examples, wanted)
+        return Contexts(examples, tokenizer, options.context, scores, with_kinds=wanted.has_token_types)
     if "pair" in examples.texts:
         require(wanted.overflow, ("auto",), "pairs: the longer text is cut first")
         return Pairs(

@@ -81,9 +81,22 @@ def learn_labels(
     if all(_WHOLE.fullmatch(word) for word in distinct):
         return _numbered(table, column, distinct)
     found = tuple(sorted(distinct))
-    return LabelMap(names=found, written="names"), (
-        f"{len(found)} classes, sorted by name: {_listed(found)}",
+    said = f"{len(found)} classes, sorted by name: {_listed(found)}"
+    return LabelMap(names=found, written="names"), (said, *_spelt_alike(distinct))
+
+
+def _spelt_alike(distinct: dict[str, Seen]) -> tuple[str, ...]:
+    """A line on classes that differ in capitals or in the space inside only."""
+    groups: dict[str, list[str]] = {}
+    for word in distinct:
+        groups.setdefault("".join(word.casefold().split()), []).append(word)
+    alike = [sorted(words) for words in groups.values() if len(words) > 1]
+    if not alike:
+        return ()
+    shown = "; ".join(
+        " and ".join(f"{word} ({distinct[word][1]:,} rows)" for word in words) for words in alike[:5]
     )
+    return (f"classes that differ in capitals or spaces only, are they one? {shown}",)
 
 
 def _named(names: tuple[str, ...], distinct: dict[str, Seen]) -> tuple[LabelMap, tuple[str, ...]]:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from launcher.data.scratch import Scratch
 
-HELD_BYTES = 2**25
+HELD_BYTES = 2**23
 Numbers = npt.NDArray[Any]
 
 
@@ -16,7 +16,7 @@ class NumberWriter:
     """Takes arrays of one kind; gives back one array, read-only where it is mapped from a file."""
 
     def __init__(self, dtype: npt.DTypeLike) -> None:
-        """Up to 32 MiB stay in memory."""
+        """Up to `HELD_BYTES` stay in memory."""
         self.dtype = np.dtype(dtype)
         self._parts = list[Numbers]()
         self._num_bytes = 0

@@ -11,6 +11,7 @@ Fraction = Annotated[float, Field(gt=0, lt=1)]
 
 Overflow = Literal["auto", "keep_head", "keep_tail", "keep_head_tail", "windows", "drop"]
 Retention = Literal["nearest", "tfidf", "attention"]
+Place = Literal["in_front", "behind"]
 
 
 class LengthChoice(Options):
@@ -21,11 +22,15 @@ class LengthChoice(Options):
 
 
 class ContextOptions(Options):
-    """What stands in front of an utterance of a dialogue."""
+    """What is shown with an utterance of a dialogue."""
 
     turns: int = Field(0, ge=0, description="Previous utterances that may be shown; 0: none.")
     retention: Retention = Field(
         "nearest", description="Which of them stay where not all fit: nearest, tfidf or attention."
+    )
+    place: Place = Field(
+        "in_front",
+        description="Where they stand: in_front of the utterance, or behind it, as a pair's second text.",
     )
     speakers: bool = Field(True, description="Write the speaker's name in front of every utterance.")
 
@@ -100,7 +105,7 @@ class DataOptions(Options):
         None, ge=1, description="Tokens from one window's start to the next; half a window where absent."
     )
     context: ContextOptions = Field(
-        ContextOptions.model_validate({}), description="What stands in front of an utterance of a dialogue."
+        ContextOptions.model_validate({}), description="What is shown with an utterance of a dialogue."
     )
     packing: bool = Field(False, description="Several rows in one, unseen by one another (causal LM).")
     max_train_rows: int | None = Field(None, ge=1, description="Train on this many rows only, drawn by seed.")

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from launcher.data.ragged import Int64
+from launcher.data.ragged import Int32, Int64, Lengths
 from launcher.facts import StepSettings
 
 # Windows sorted together. Larger: less padding; smaller: more mixing of short and long rows over an epoch.
@@ -19,19 +19,22 @@ _BLUR = 0.015
 
 
 class RowOrder:
-    """The rows of every global step, epoch after epoch, each row exactly once an epoch."""
+    """The rows of every global step, epoch after epoch, each row exactly once an epoch.
+
+    Of every row 8 bytes stay in memory: its length, and its number in the order of the epoch.
+    """
 
     def __init__(
-        self, lengths: Int64, global_batch_size: int, seed: int, group_by_length: bool = True
+        self, lengths: Lengths, global_batch_size: int, seed: int, group_by_length: bool = True
     ) -> None:
         """`lengths` in tokens of all rows; `global_batch_size` rows make a step, over all ranks."""
-        assert len(lengths) > 0, "no rows to put in order"
-        self.lengths = lengths
+        assert 0 < len(lengths) < 2**31, "no rows to put in order, or more than a number of 32 bits can tell"
+        self.lengths = lengths.astype(np.int32)
         self.global_batch_size = global_batch_size
         self.seed = seed
         self.group_by_length = group_by_length
         self._epoch = -1
-        self._rows = np.zeros(0, dtype=np.int64)
+        self._rows = np.zeros(0, dtype=np.int32)
 
     @property
     def steps_per_epoch(self) -> int:
@@ -45,36 +48,37 @@ class RowOrder:
             self._rows = self._order(epoch)
             self._epoch = epoch
         start = place * self.global_batch_size
-        return self._rows[start : start + self.global_batch_size]
+        return self._rows[start : start + self.global_batch_size].astype(np.int64)
 
-    def _order(self, epoch: int) -> Int64:
+    def _order(self, epoch: int) -> Int32:
         random = np.random.default_rng([self.seed, epoch])
-        rows = random.permutation(len(self.lengths)).astype(np.int64)
-        return self._grouped(rows, random) if self.group_by_length else rows
+        rows = np.arange(len(self.lengths), dtype=np.int32)
+        random.shuffle(rows)
+        if self.group_by_length:
+            self._group(rows, random)
+        return rows
 
-    def _grouped(self, rows: Int64, random: np.random.Generator) -> Int64:
-        """Sort large blocks of the permuted rows by their blurred length, then shuffle the windows.
+    def _group(self, rows: Int32, random: np.random.Generator) -> None:
+        """Sort large blocks of the permuted rows by their blurred length, then shuffle the windows, in place.
 
         The rows left over for a short last window stay a random draw: taken from the sorted end they
         would be the longest rows, in every epoch.
         """
         num_windows = len(rows) // self.global_batch_size
-        whole, rest = np.split(rows, [num_windows * self.global_batch_size])
         if not num_windows:
-            return rows
-        windows = whole.reshape(num_windows, self.global_batch_size)
-        blocks = np.array_split(windows, math.ceil(num_windows / _WINDOWS_PER_BLOCK))
-        ordered = np.concatenate([self._by_length(block.reshape(-1), random) for block in blocks])
-        shuffled = random.permutation(ordered.reshape(windows.shape))
-        return np.concatenate([shuffled.reshape(-1), rest])
+            return
+        windows = rows[: num_windows * self.global_batch_size].reshape(num_windows, self.global_batch_size)
+        for block in np.array_split(windows, math.ceil(num_windows / _WINDOWS_PER_BLOCK)):
+            block[:] = self._by_length(block.reshape(-1), random).reshape(block.shape)
+        windows[:] = windows[random.permutation(num_windows)]
 
-    def _by_length(self, rows: Int64, random: np.random.Generator) -> Int64:
+    def _by_length(self, rows: Int32, random: np.random.Generator) -> Int32:
         blurred = self.lengths[rows] * random.uniform(1 - _BLUR, 1 + _BLUR, len(rows))
         return rows[np.argsort(blurred, kind="stable")]
 
 
 def cut(
-    rows: Int64, lengths: Int64, settings: StepSettings, rank: int, max_tokens: int | None = None
+    rows: Int64, lengths: Lengths, settings: StepSettings, rank: int, max_tokens: int | None = None
 ) -> list[Int64]:
     """This rank's micro batches of one step: the same number on every rank, together exactly `rows`.
 
@@ -90,14 +94,14 @@ def cut(
     return spread(rows, lengths, settings.micro_batch_size, rank, settings.num_ranks)
 
 
-def spread(rows: Int64, lengths: Int64, batch_size: int, rank: int, num_ranks: int) -> list[Int64]:
+def spread(rows: Int64, lengths: Lengths, batch_size: int, rank: int, num_ranks: int) -> list[Int64]:
     """Rows over ranks in batches of at most `batch_size`, as `cut` describes. `lengths` are of all rows."""
     num_turns = math.ceil(len(rows) / (batch_size * num_ranks))
     parts = np.array_split(_longest_first(rows, lengths), max(1, num_turns * num_ranks))
     return _shared_out(parts, lengths, rank, num_ranks)
 
 
-def spread_tokens(rows: Int64, lengths: Int64, max_tokens: int, rank: int, num_ranks: int) -> list[Int64]:
+def spread_tokens(rows: Int64, lengths: Lengths, max_tokens: int, rank: int, num_ranks: int) -> list[Int64]:
     """Rows over ranks in batches of at most `max_tokens` with their padding; one row may be more than that.
 
     The same number of batches on every rank: where they do not divide, the last ones are empty.
@@ -113,11 +117,11 @@ def spread_tokens(rows: Int64, lengths: Int64, max_tokens: int, rank: int, num_r
     return _shared_out([*parts, *[longest_first[:0]] * missing], lengths, rank, num_ranks)
 
 
-def _longest_first(rows: Int64, lengths: Int64) -> Int64:
+def _longest_first(rows: Int64, lengths: Lengths) -> Int64:
     return rows[np.argsort(-lengths[rows], kind="stable")]
 
 
-def _shared_out(parts: list[Int64], lengths: Int64, rank: int, num_ranks: int) -> list[Int64]:
+def _shared_out(parts: list[Int64], lengths: Lengths, rank: int, num_ranks: int) -> list[Int64]:
     """Of every `num_ranks` parts the one for this rank."""
     loads = np.zeros(num_ranks)
     mine = []

@@ -72,11 +72,20 @@ def require_room(max_length: int, num_own: int) -> None:
 
 
 def drop(rows: Ragged, max_length: int) -> Fitted:
-    """Only the rows that fit."""
+    """Only the rows that fit. Raises BadValue where none does."""
     long = rows.lengths > max_length
     if not long.any():
         return Fitted(rows=rows, sources=None, num_long=0, notice="")
     kept = np.flatnonzero(~long).astype(np.int64)
+    if not len(kept):
+        raise BadValue(
+            Problem(
+                where="data.overflow",
+                what=f"drop leaves no row: each of the {len(long):,} is longer than max_length {max_length}",
+                right="a length that most rows have",
+                type=f"data.max_length={int(rows.lengths.max())} (the longest row), or data.overflow=auto",
+            )
+        )
     return Fitted(rows=rows.take(kept), sources=kept, num_long=int(long.sum()), notice="are left out")
 
 

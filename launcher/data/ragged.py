@@ -14,10 +14,12 @@ Int8 = npt.NDArray[np.int8]
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Float32 = npt.NDArray[np.float32]
+Float64 = npt.NDArray[np.float64]
 Bool = npt.NDArray[np.bool_]
+Lengths = Int32 | Int64
 
 
-def offsets_of(lengths: Int64) -> Int64:
+def offsets_of(lengths: Lengths) -> Int64:
     """Where each row starts, and the end of the last: int64[rows + 1]."""
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
@@ -38,7 +40,7 @@ class Ragged:
     offsets: Int64
 
     @classmethod
-    def of(cls, values: Int32, lengths: Int64) -> "Ragged":
+    def of(cls, values: Int32, lengths: Lengths) -> "Ragged":
         """From the flat values and the rows' lengths."""
         return cls(values=values, offsets=offsets_of(lengths))
 
@@ -52,11 +54,11 @@ class Ragged:
     @classmethod
     def join(cls, parts: Iterable["Ragged"]) -> "Ragged":
         """The rows of all parts, in order; in a file where they are many."""
-        writer, lengths = NumberWriter(np.int32), [np.zeros(0, dtype=np.int64)]
+        values, lengths = NumberWriter(np.int32), NumberWriter(np.int32)
         for part in parts:
-            writer.add(part.values)
-            lengths.append(part.lengths)
-        return cls.of(writer.done(), np.concatenate(lengths))
+            values.add(part.values)
+            lengths.add(part.lengths)
+        return cls.of(values.done(), lengths.done())
 
     @property
     def lengths(self) -> Int64:

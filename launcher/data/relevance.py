@@ -7,6 +7,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from launcher.data.examples import Dialogues
 from launcher.data.ragged import Ragged
@@ -15,6 +16,7 @@ from launcher.data.ragged import Ragged
 Asked = tuple[int, Sequence[int]]
 # (rows, ids of every turn, ids in front of a row) -> for each row a score a turn; higher is kept first.
 Scores = Callable[[Sequence[Asked], Ragged, Sequence[int]], list[Sequence[float]]]
+_VECTORS_HELD = 4096
 _WORD = re.compile(r"\w+")
 
 
@@ -33,12 +35,17 @@ class TfIdf:
 
     def __init__(self, dialogues: Dialogues) -> None:
         """Count words once for all utterances."""
-        counts = [words(text) for text in dialogues.texts]
-        seen = Counter(word for count in counts for word in count)
-        total = len(counts)
-        idf = {word: math.log((1 + total) / (1 + number)) + 1 for word, number in seen.items()}
-        self.weights = [{word: count * idf[word] for word, count in each.items()} for each in counts]
-        self.norms = [math.sqrt(sum(weight**2 for weight in each.values())) for each in self.weights]
+        seen, total = Counter[str](), len(dialogues.texts)
+        for text in dialogues.texts:
+            seen.update(words(text).keys())
+        self.idf = {word: math.log((1 + total) / (1 + number)) + 1 for word, number in seen.items()}
+        self.texts = dialogues.texts
+        self._vector = lru_cache(_VECTORS_HELD)(self._made)
+
+    def _made(self, place: int) -> tuple[dict[str, float], float]:
+        """An utterance's weights by word, and the norm of their vector."""
+        weights = {word: count * self.idf[word] for word, count in words(self.texts[place]).items()}
+        return weights, math.sqrt(sum(weight**2 for weight in weights.values()))
 
     def __call__(self, rows: Sequence[Asked], turns: Ragged, opening: Sequence[int]) -> list[Sequence[float]]:
         """The scores of all rows; ids are not looked at."""
@@ -46,6 +53,6 @@ class TfIdf:
 
     def score(self, left: int, right: int) -> float:
         """Cosine of two utterances' vectors."""
-        one, other = self.weights[left], self.weights[right]
-        norms = self.norms[left] * self.norms[right]
+        (one, length), (other, other_length) = self._vector(left), self._vector(right)
+        norms = length * other_length
         return sum(weight * other.get(word, 0.0) for word, weight in one.items()) / norms if norms else 0.0

@@ -138,9 +138,10 @@ def _gathered(
 def _with_dialogues(
     table: Table, recognised: Recognised, texts: Texts, told: tuple[str, ...], options: DataOptions
 ) -> Rows:
-    """Rows that belong together. Their texts are all in memory: a context may need any of them."""
-    kept, empty = complete_rows(table, texts, recognised.layout, options.empty_text)
-    texts = {**texts, "speaker": [speaker_of(name) for name in texts["speaker"]]}
+    """Rows that belong together."""
+    complete, empty = complete_rows(table, texts, recognised.layout, options.empty_text)
+    kept = array("q", complete)
+    texts = {**texts, "speaker": mapped(texts["speaker"], lambda _, name: speaker_of(name))}
     dialogues, stands, talked = dialogues_of(table, recognised.columns, texts)
     index = np.asarray(kept, dtype=np.int64)
     return Rows(

@@ -27,8 +27,8 @@ class Text(ABC):
         """All of it in memory."""
 
     def first_line(self) -> str:
-        r"""The first line that is more than its end, without it; only \n ends a line."""
-        ends = (line.strip("\r\n") for line in self.lines("\n"))
+        r"""The first line that is more than its end, without it; \n, \r\n and \r end a line."""
+        ends = (line.strip("\n") for line in self.lines(None))
         return next((line for line in ends if line), "")
 
 

@@ -1,13 +1,14 @@
 """A file's bytes as text, strictly: no byte is dropped, none is guessed without evidence."""
 
 import codecs
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
 from launcher.data.compression import unpacked
 from launcher.data.encodings import byte_orders, guess, known_encoding, likely_encoding, without_utf8
 from launcher.data.findings import excerpt
+from launcher.data.misfits import Spot, first_misfit, spot_at
 from launcher.data.reading import DEFAULT, Reading
 from launcher.data.text import HELD_BYTES, Filed, Held, Text, as_file
 from launcher.errors import BadValue, DataError, Problem
@@ -34,7 +35,8 @@ _HELP = {
     "zstd-compressed": "the same file under a name that ends in .zst",
     "a parquet file": "the same file under a name that ends in .parquet",
 }
-_SAMPLE = 100_000
+_MARK = b"\xef\xbb\xbf"
+_Pieces = Callable[[], Iterator[bytes]]
 _HEAD, _FEW_ZEROS, _FEW_CONTROLS = 4096, 0.01, 0.05
 
 
@@ -52,36 +54,49 @@ def read_text(path: Path, reading: Reading = DEFAULT) -> Text:
         start += piece
         if len(start) > HELD_BYTES:
             return _filed(start, pieces, path, reading)
-    encoding, notices = _encoding(start, path, reading.encoding)
-    text = start.decode(encoding)
+    if reading.encoding == "auto":
+        _refuse_binary(start, path)
+        _refuse_zeros([start], path)
+    encoding, notices = _named(reading.encoding), tuple[str, ...]()
+    try:
+        text = start.decode(encoding)
+    except UnicodeError:
+        encoding, notices = _by_evidence(lambda: iter([start]), path, reading.encoding)
+        text = start.decode(encoding)
     if not text.strip():
         raise DataError(_empty(path, reading))
     return Held(text, notices)
 
 
 def _filed(start: bytes, rest: Iterator[bytes], path: Path, reading: Reading) -> Text:
-    """Looks at every byte once. Bytes that do not fit are judged with all others in memory."""
+    """Looks at every byte, piece by piece: once where all fit, a few times more where some do not."""
     if reading.encoding == "auto":
         _refuse_binary(start, path)
     encoding, notices = _named(reading.encoding), tuple[str, ...]()
     try:
-        is_empty = _only_space(chain([start], rest), encoding)
-    except UnicodeDecodeError:
-        encoding, notices = _encoding(b"".join(_bytes_of(path, reading)), path, reading.encoding)
-        is_empty = False
+        is_empty, has_zeros = _look(chain([start], rest), encoding)
+    except UnicodeError:
+        if reading.encoding == "auto":
+            _refuse_zeros(_bytes_of(path, reading), path)
+        encoding, notices = _by_evidence(lambda: _bytes_of(path, reading), path, reading.encoding)
+        is_empty = has_zeros = False
+    if has_zeros and reading.encoding == "auto":
+        _refuse_zeros(_bytes_of(path, reading), path)
     if is_empty:
         raise DataError(_empty(path, reading))
     return Filed(lambda: as_file(_bytes_of(path, reading)), encoding, notices)
 
 
-def _only_space(pieces: Iterator[bytes], encoding: str) -> bool:
-    """Whether a text holds nothing. Raises UnicodeDecodeError."""
+def _look(pieces: Iterator[bytes], encoding: str) -> tuple[bool, bool]:
+    """Whether a text holds nothing, and whether a byte is zero. Raises UnicodeError."""
     decoder = codecs.getincrementaldecoder(encoding)("strict")
-    is_empty = True
+    is_empty, has_zeros = True, False
     for piece in pieces:
         text = decoder.decode(piece)
         is_empty = is_empty and not text.strip()
-    return is_empty and not decoder.decode(b"", True).strip()
+        has_zeros = has_zeros or b"\0" in piece
+    rest = decoder.decode(b"", True)  # of a last character that is cut off
+    return is_empty and not rest.strip(), has_zeros
 
 
 def _named(encoding: str) -> str:
@@ -93,27 +108,19 @@ def _empty(path: Path, reading: Reading) -> Problem:
     return _problem(path, "the file is empty", "at least one row of data", f"{reading.key}=FILE")
 
 
-def _encoding(data: bytes, path: Path, encoding: str) -> tuple[str, tuple[str, ...]]:
-    """The encoding that all bytes fit, and what to say of it. Raises DataError where there is none."""
-    if encoding == "auto":
-        _refuse_binary(data, path)
-    try:
-        data.decode(_named(encoding))
-    except UnicodeDecodeError as error:
-        if encoding != "auto":
-            raise DataError(_not_as_said(data, error, path, encoding)) from None
-        return _by_evidence(data, error, path)
-    return _named(encoding), ()
-
-
-def _by_evidence(data: bytes, error: UnicodeDecodeError, path: Path) -> tuple[str, tuple[str, ...]]:
-    found = guess(data.removeprefix(b"\xef\xbb\xbf"))
-    if found.doubt or data.startswith(b"\xef\xbb\xbf"):
-        doubt = found.doubt or "its byte order mark says UTF-8"
-        raise DataError(_undecodable(data, error, path, doubt)) from None
-    line = data.count(b"\n", 0, error.start) + 1
-    shown = excerpt(data.decode(found.encoding).split("\n")[line - 1].strip())
-    said = f"{path.name}: not UTF-8; read as {found.encoding} (line {line:,}: {shown}); "
+def _by_evidence(pieces: _Pieces, path: Path, encoding: str) -> tuple[str, tuple[str, ...]]:
+    """The encoding of bytes that do not fit the one named, and a notice. Raises DataError without proof."""
+    offset = first_misfit(pieces(), _named(encoding))
+    assert offset is not None, "all bytes fit"
+    spot = spot_at(pieces(), offset)
+    if encoding != "auto":
+        raise DataError(_not_as_said(spot, path, encoding))
+    doubt = "its byte order mark says UTF-8" if spot_at(pieces(), 0).after.startswith(_MARK) else ""
+    found = guess(pieces)
+    if found.doubt or doubt:
+        raise DataError(_undecodable(spot, path, found.doubt or doubt))
+    shown = excerpt(spot.bytes_of_line.decode(found.encoding, "replace").strip())
+    said = f"{path.name}: not UTF-8; read as {found.encoding} (line {spot.line:,}: {shown}); "
     return found.encoding, (f"{said}data.encoding=NAME reads it as another",)
 
 
@@ -159,7 +166,7 @@ def _refuse_binary(data: bytes, path: Path) -> None:
     encoding = next((name for start, name in byte_orders() if data.startswith(start)), None)
     zeros = data[:_HEAD].count(b"\0")
     if encoding is None and 0 < zeros <= _FEW_ZEROS * len(data[:_HEAD]):
-        raise DataError(_zero_byte(data, path))
+        _refuse_zeros([data], path)
     if encoding is None and not zeros and _is_binary(data[:_HEAD]):
         what = "the file is binary: many of its bytes stand for nothing in a text"
         raise DataError(_problem(path, what, "a text file in UTF-8", f"file {path}   (tells what it is)"))
@@ -174,26 +181,32 @@ def _is_binary(head: bytes) -> bool:
     return controls > _FEW_CONTROLS * len(head)
 
 
-def _zero_byte(data: bytes, path: Path) -> Problem:
-    offset = data.index(b"\0")
+def _refuse_zeros(pieces: Iterable[bytes], path: Path) -> None:
+    """Raises DataError at the first zero byte."""
+    offset, line = 0, 1
+    for piece in pieces:
+        place = piece.find(b"\0")
+        if place >= 0:
+            raise DataError(_zero_byte(path, offset + place, line + piece.count(b"\n", 0, place)))
+        offset, line = offset + len(piece), line + piece.count(b"\n")
+
+
+def _zero_byte(path: Path, offset: int, line: int) -> Problem:
     return _problem(
-        f"{path}:{data.count(10, 0, offset) + 1}",
+        f"{path}:{line}",
         f"byte {offset:,} is zero, which no text holds",
         "text in UTF-8",
         f"tr -d '\\000' < {path} > {path.with_name(f'{path.stem}.clean{path.suffix}')}",
     )
 
 
-def _undecodable(data: bytes, error: UnicodeDecodeError, path: Path, doubt: str) -> Problem:
-    # "utf-8-sig" counts from behind the byte order mark.
-    offset = error.start + (3 if data.startswith(b"\xef\xbb\xbf") else 0)
-    line = data.count(b"\n", 0, offset) + 1
-    likely = likely_encoding(without_utf8(data[max(0, offset - _SAMPLE) : offset + _SAMPLE]))
-    start = data.rfind(b"\n", 0, offset) + 1
-    around = data[max(start, offset - 40) : offset + 40].split(b"\n")[0].decode(likely, "replace")
+def _undecodable(spot: Spot, path: Path, doubt: str) -> Problem:
+    likely = likely_encoding(without_utf8(spot.before + spot.after))
+    start = max(0, spot.before.rfind(b"\n") + 1, len(spot.before) - 40)
+    around = (spot.before[start:] + spot.after[:40].split(b"\n")[0]).decode(likely, "replace")
     return _problem(
-        f"{path}:{line}",
-        f"byte {offset:,} (0x{data[offset]:02x}) is not UTF-8; as {likely}, "
+        f"{path}:{spot.line}",
+        f"byte {spot.offset:,} (0x{spot.after[0]:02x}) is not UTF-8; as {likely}, "
         f"the line reads: {excerpt(around.strip())}; but {doubt}",
         "text in UTF-8: no byte is ever dropped or guessed",
         f"data.encoding={likely} if the line reads right, "
@@ -201,11 +214,11 @@ def _undecodable(data: bytes, error: UnicodeDecodeError, path: Path, doubt: str)
     )
 
 
-def _not_as_said(data: bytes, error: UnicodeDecodeError, path: Path, encoding: str) -> Problem:
+def _not_as_said(spot: Spot, path: Path, encoding: str) -> Problem:
     return _problem(
-        f"{path}:{data.count(10, 0, error.start) + 1}",
-        f"byte {error.start:,} (0x{data[error.start]:02x}) does not fit data.encoding: {encoding}",
-        "the encoding that the file has",
+        f"{path}:{spot.line}",
+        f"byte {spot.offset:,} (0x{spot.after[0]:02x}) does not fit data.encoding: {encoding}",
+        "the encoding that the file has; utf-16 and utf-32 begin with a byte order mark, utf-16-le has none",
         "data.encoding=auto",
     )
 

@@ -48,6 +48,7 @@ class Wanted:
             max_length,
             train_on=self.options.train_on,
             most_lost=self.options.max_lost_fraction,
+            cut_answers=self.options.overflow == "drop" and self.length is not None,
         )
 
     def first_length(self) -> Length:

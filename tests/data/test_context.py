@@ -120,6 +120,38 @@ def test_percentile_counts_rows_with_their_context(word_tokenizer):
     )
 
 
+def behind(examples, tokenizer, max_length=64, **context):
+    place = {"turns": 4, "speakers": False, "place": "behind", **context}
+    options = DataOptions(train_file="x", max_length=max_length, context=place)
+    return tokenise(examples, tokenizer, options=options, task="classification", token_types=True)
+
+
+def test_context_behind_the_utterance_is_the_second_text_of_a_pair(word_tokenizer):
+    store = behind(dialogue([4, 7]), word_tokenizer, max_length=12)
+    assert word_tokenizer.decode(store.input_ids[: store.offsets[1]]) == (
+        "[CLS] the cat was good [SEP] good [SEP] not funny [SEP]"
+    )
+    assert store.token_types.tolist() == [0] * 6 + [1] * 5 + [0] * 3
+
+
+def test_where_context_stands_changes_neither_the_turns_nor_the_lengths(word_tokenizer):
+    for most in (7, 12, 20, 64):
+        front = shown(dialogue(), word_tokenizer, most, turns=4, speakers=False)
+        store = behind(dialogue(), word_tokenizer, most)
+        pairs = zip(store.offsets[:-1], store.offsets[1:], strict=True)
+        rows = [word_tokenizer.decode(store.input_ids[start:stop]) for start, stop in pairs]
+        for one, other in zip(front, rows, strict=True):
+            turns = one.removeprefix("[CLS] ").removesuffix(" [SEP]").split(" [SEP] ")
+            assert other == f"[CLS] {' [SEP] '.join([turns[-1], *turns[:-1]])} [SEP]"
+        assert len(store.token_types) == len(store.input_ids)
+
+
+def test_an_utterance_that_is_cut_has_no_second_text(word_tokenizer):
+    store = behind(dialogue([4]), word_tokenizer, max_length=5)
+    assert word_tokenizer.decode(store.input_ids) == "[CLS] the cat was [SEP]"
+    assert store.token_types.tolist() == [0] * 5
+
+
 def test_uncut_lengths_are_those_of_the_rows(word_tokenizer):
     contexts = Contexts(dialogue(), word_tokenizer, ContextOptions(turns=3), None)
     assert contexts.lengths.tolist() == contexts.fit(500).rows.lengths.tolist()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from launcher.data.encode import closing, encode, opening
+from launcher.data.progress import reporting_to
 from launcher.data.ragged import Ragged
 
 TEXTS = ["the cat sat on the mat .", "", "not good", "the unseen cat !"] * 3
@@ -28,6 +29,24 @@ def test_many_batches_join_in_order(word_tokenizer, monkeypatch):
     monkeypatch.setattr("launcher.data.encode._TEXTS_PER_BATCH", 5)
     parts = encode(TEXTS, word_tokenizer, special_tokens=True)
     assert rows_of(parts) == rows_of(whole)
+
+
+def test_every_text_is_reported_once_and_in_order(word_tokenizer, monkeypatch):
+    monkeypatch.setattr("launcher.data.encode._TEXTS_PER_BATCH", 5)
+    heard = list[int]()
+    with reporting_to(heard.append):
+        encode(TEXTS, word_tokenizer, special_tokens=True)
+    assert heard == [5, 5, 2]
+
+
+@pytest.mark.parametrize("place", [0, 6, 11])
+def test_what_no_tokenizer_takes_is_raised_from_any_batch(word_tokenizer, monkeypatch, place):
+    monkeypatch.setattr("launcher.data.encode._TEXTS_PER_BATCH", 5)
+    texts: list[Any] = [*TEXTS]
+    texts[place] = b"the cat"
+    with pytest.raises(TypeError):
+        encode(texts, word_tokenizer, special_tokens=True)
+    assert encode(TEXTS, word_tokenizer, special_tokens=True).lengths[0] == 9
 
 
 def test_no_texts_give_no_rows(word_tokenizer):

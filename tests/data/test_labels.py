@@ -37,6 +37,15 @@ def test_names_are_sorted_and_said():
     assert notices == ("3 classes, sorted by name: 0 = anger, 1 = fear, 2 = joy",)
 
 
+def test_classes_that_differ_in_capitals_or_spaces_only_are_pointed_at():
+    names, ids, notices = learnt(["Pos", "pos", "not  sure", "not sure", "neg", "pos"])
+    assert len(names) == 5 and ids[1] == ids[5] != ids[0]
+    assert notices[1].endswith(
+        "are they one? Pos (1 rows) and pos (2 rows); not  sure (1 rows) and not sure (1 rows)"
+    )
+    assert len(learnt(["b", "a"])[2]) == 1
+
+
 def test_numbers_are_sorted_as_numbers():
     names, ids, notices = learnt(["10", "2", "1", "10"])
     assert (names, ids) == (("1", "2", "10"), [2, 1, 0, 2])

@@ -56,6 +56,35 @@ def test_order_is_the_same_on_every_machine():
     assert RowOrder(np.ones(8, dtype=np.int64), 4, 42, False).window(0).tolist() == [3, 4, 2, 7]
 
 
+def plainly(lengths: np.ndarray, batch: int, seed: int, epoch: int) -> list[int]:
+    """The grouped order as it is described, every step a new array: permute, sort blocks, shuffle windows."""
+    random = np.random.default_rng([seed, epoch])
+    rows = random.permutation(len(lengths))
+    num_windows = len(rows) // batch
+    whole, rest = rows[: num_windows * batch], rows[num_windows * batch :]
+    blocks = []
+    for block in np.array_split(whole.reshape(num_windows, batch), -(-num_windows // 256)):
+        mixed = block.reshape(-1)
+        blurred = lengths[mixed] * random.uniform(0.985, 1.015, len(mixed))
+        blocks.append(mixed[np.argsort(blurred, kind="stable")])
+    shuffled = random.permutation(np.concatenate(blocks).reshape(num_windows, batch))
+    return [*shuffled.reshape(-1).tolist(), *rest.tolist()]
+
+
+@pytest.mark.parametrize(("num_rows", "batch"), [(10_000, 32), (9_999, 7), (50, 50)])
+def test_grouped_order_in_place_is_the_one_described(num_rows, batch):
+    lengths = lengths_of(num_rows)
+    order = RowOrder(lengths, batch, 5)
+    for epoch in (0, 2):
+        assert epoch_rows(order, epoch) == plainly(lengths, batch, 5, epoch)
+
+
+def test_an_order_takes_eight_bytes_a_row():
+    order = RowOrder(lengths_of(1000), 32, 0)
+    held = [value.nbytes for value in (order.lengths, order._order(0))]
+    assert sum(held) == 8 * 1000
+
+
 def waste(order: RowOrder) -> float:
     windows = [order.lengths[order.window(step)] for step in range(order.steps_per_epoch)]
     return 1 - sum(int(w.sum()) for w in windows) / sum(int(w.max()) * len(w) for w in windows)

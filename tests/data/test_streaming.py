@@ -103,6 +103,12 @@ CASES: list[tuple[str, bytes, str, dict[str, Any]]] = [
     ),
     ("a.csv", as_csv(PAIRS), "classification", {"max_length": 12}),
     ("a.csv", as_csv(MEMBERS), "classification", {"context": {"turns": 3}, "max_length": 20}),
+    (
+        "a.csv",
+        as_csv(MEMBERS[::-1]),
+        "classification",
+        {"context": {"turns": 3, "retention": "tfidf", "place": "behind"}, "max_length": 20},
+    ),
     ("a.jsonl", as_lines(SETS), "classification", {"layout": "multi_label"}),
     ("a.jsonl", as_lines(NUMBERS), "classification", {"layout": "regression"}),
     ("a.jsonl", as_lines(TASKS), "causal_lm", {"max_length": {"percentile": 80, "cap": 90}}),
@@ -161,6 +167,13 @@ def facts(splits: Splits, stores: list[TokenStore]) -> Any:
                 list(each.lines),
                 None if each.turns is None else list(each.turns),
                 None if each.labels is None else each.labels.tolist(),
+                None
+                if each.dialogues is None
+                else (
+                    list(each.dialogues.texts),
+                    list(each.dialogues.speakers),
+                    each.dialogues.offsets.tolist(),
+                ),
             )
             for each in rows
         ],

@@ -53,6 +53,46 @@ def test_bytes_that_prove_nothing_are_refused_with_byte_line_and_doubt(write, da
     assert f"{path}:" in message and "byte" in message and "iconv -f" in message
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 50])
+@pytest.mark.parametrize(
+    "data",
+    [
+        ENGLISH.encode("cp1252") * 3,
+        CHINESE.encode("gb18030") * 3,
+        "今天天气很好\n再见\n".encode("gb18030"),
+        CHINESE.encode() + b"\xff" + CHINESE.encode(),
+        b"\xef\xbb\xbf" + ENGLISH.encode() + b"\xe9",
+        CHINESE.encode("gb18030") + b"\x81",
+        "Привет, как дела? Хорошо\n".encode("cp1251"),
+        "안녕하세요 오늘 날씨가 아주 좋습니다 우리 같이 공원에 가요 나는 학교\n".encode("euc_kr"),
+        b"a\r\xe9\x81t",
+    ],
+    ids=range(9),
+)
+def test_what_is_found_does_not_depend_on_the_pieces_of_a_file(write, monkeypatch, data, size):
+    def told(path):
+        try:
+            found = read_text(path)
+        except DataError as error:
+            return error.problems
+        return found.whole(), found.notices
+
+    path = write("a.csv", data)
+    at_once = told(path)
+    monkeypatch.setattr("launcher.data.text_file.HELD_BYTES", 0)
+    monkeypatch.setattr("launcher.data.compression._PIECE_BYTES", size)
+    assert told(path) == at_once
+
+
+def test_a_file_without_the_byte_order_mark_that_its_encoding_begins_with_is_refused(write, monkeypatch):
+    path, reading = write("a.csv", ENGLISH.encode("utf-16-le")), Reading(encoding="utf-16")
+    assert read_text(path, reading).whole() == ENGLISH  # short: as Python takes it
+    monkeypatch.setattr("launcher.data.text_file.HELD_BYTES", 0)
+    with pytest.raises(DataError, match="does not fit data.encoding: utf-16"):
+        read_text(path, reading)
+    assert read_text(path, Reading(encoding="utf-16-le")).whole() == ENGLISH
+
+
 def test_byte_order_mark_is_a_promise(write):
     refused(write("a.csv", b"\xef\xbb\xbf" + ENGLISH.encode("cp1252")), "mark says UTF-8")
 
@@ -104,6 +144,15 @@ def test_bytes_that_no_text_holds_are_told_as_binary(write):
 def test_a_zero_byte_in_a_text_is_told_with_its_line(write):
     message = str(refused(write("a.csv", ENGLISH.encode() * 9 + b"a\0b,1\n"), "byte .* is zero"))
     assert "a.csv:28  " in message and "tr -d '\\000'" in message
+
+
+@pytest.mark.parametrize("ending", [b"", "café\n".encode("cp1252")])
+@pytest.mark.parametrize("held_bytes", [0, 2**23])
+def test_a_zero_byte_far_behind_is_told_in_files_of_any_size(write, monkeypatch, held_bytes, ending):
+    monkeypatch.setattr("launcher.data.text_file.HELD_BYTES", held_bytes)
+    path = write("a.csv", b"text,label\n" + b"good,1\n" * 2000 + b"a\0b,1\n" + ending)
+    message = str(refused(path, "byte 14,012 is zero"))
+    assert "a.csv:2002  " in message
 
 
 @pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf", b" \n\n"])

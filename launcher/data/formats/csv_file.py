@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from launcher.data.csv_records import Malformed, Record, fields_of_any_size, quotes_of_tabs, records
+from launcher.data.delimiter import DELIMITERS, delimiter_of, is_separator_line
 from launcher.data.findings import Findings, excerpt
 from launcher.data.format import FORMATS, Format
 from launcher.data.reading import DEFAULT, Reading
@@ -12,12 +13,13 @@ from launcher.data.table import RowWriter, Table
 from launcher.data.text import Text
 from launcher.errors import DataError, Problem
 
-_DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
 _LONGEST_NAME = 100
+# Spaces, byte order marks and other characters that nobody sees.
+_UNSEEN = " \t\r\n\xa0\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 
 
 def read_csv(text: Text, path: Path, reading: Reading = DEFAULT) -> Table:
-    """Comma-separated rows; another delimiter is taken when only it splits the header line."""
+    """Comma-separated rows; another delimiter is taken where only it divides the lines."""
     return _read(text, path, ",", reading.column_names)
 
 
@@ -27,18 +29,21 @@ def read_tsv(text: Text, path: Path, reading: Reading = DEFAULT) -> Table:
 
 
 def _read(text: Text, path: Path, expected: str, names: tuple[str, ...] | None) -> Table:
-    delimiter = _delimiter(text.first_line(), expected)
+    with fields_of_any_size():
+        delimiter = delimiter_of(text, expected)
+        quoting, said = quotes_of_tabs(text, path) if delimiter == "\t" else (csv.QUOTE_MINIMAL, ())
+        try:
+            found = records(text, delimiter, quoting)
+            if is_separator_line(text.first_line()):
+                next(found)
+            table, repeated = _table(found, path, names)
+        except Malformed as error:
+            raise DataError(_badly_quoted(path, error)) from None
     notices = list[str]()
     if delimiter != expected:
         notices.append(
-            f"{path.name}: fields are separated by {_DELIMITERS[delimiter]}s, not {_DELIMITERS[expected]}s"
+            f"{path.name}: fields are separated by {DELIMITERS[delimiter]}s, not {DELIMITERS[expected]}s"
         )
-    with fields_of_any_size():
-        quoting, said = quotes_of_tabs(text, path) if delimiter == "\t" else (csv.QUOTE_MINIMAL, ())
-        try:
-            table, repeated = _table(records(text, delimiter, quoting), path, names)
-        except Malformed as error:
-            raise DataError(_badly_quoted(path, error)) from None
     if repeated:
         line = f"line {repeated[0]:,}" + (" ..." if len(repeated) > 1 else "")
         said += (f"{path.name}: {len(repeated):,} rows repeat the column names ({line}); left out",)
@@ -47,30 +52,37 @@ def _read(text: Text, path: Path, expected: str, names: tuple[str, ...] | None) 
 
 def _table(found: Iterator[Record], path: Path, names: tuple[str, ...] | None) -> tuple[Table, list[int]]:
     """The rows, and the lines on which the column names stand again: files were joined."""
-    columns = names or _columns(next(found), path)
+    columns = names or _columns(next(found, (1, [])), path)
     told = "data.column_names" if names else "the first line"
+    unnamed = _unnamed(columns)
     writer, findings, repeated = RowWriter(), Findings(path), list[int]()
     for line, fields in found:
+        if fields[0][:1] == "\ufeff":  # a file with a byte order mark was joined to another
+            fields[0] = fields[0][1:]
         if len(fields) != len(columns):
             findings.add(_ragged(path, line, fields, columns, told))
-        elif fields[0].strip() == columns[0] and tuple(map(str.strip, fields)) == columns:
+        elif fields[0].strip() == columns[0] and tuple(name.strip(_UNSEEN) for name in fields) == columns:
             repeated.append(line)
+        elif (
+            unnamed and (place := next((each for each in unnamed if fields[each].strip()), None)) is not None
+        ):
+            findings.add(_under_no_name(path, line, fields[place], place))
         else:
             writer.add(dict(zip(columns, fields, strict=True)), line, sum(map(len, fields)))
     findings.raise_any()
     rows, lines = writer.done()
-    return Table(columns=columns, rows=rows, lines=lines, path=path), repeated
+    return Table(columns=tuple(dict.fromkeys(columns)), rows=rows, lines=lines, path=path), repeated
 
 
-def _delimiter(header: str, expected: str) -> str:
-    counts = {delimiter: header.count(delimiter) for delimiter in _DELIMITERS}
-    most = max(counts, key=lambda delimiter: counts[delimiter])
-    return expected if counts[expected] or not counts[most] else most
+def _unnamed(columns: tuple[str, ...]) -> list[int]:
+    """The places of columns without a name where there are several: sheets have them, without values."""
+    places = [place for place, name in enumerate(columns) if not name]
+    return places if len(places) > 1 else []
 
 
 def _columns(header: Record, path: Path) -> tuple[str, ...]:
     line, names = header
-    columns = tuple(name.strip() for name in names)
+    columns = tuple(name.strip(_UNSEEN) for name in names)
     where = f"{path}:{line}"
     if _looks_like_a_row(columns):
         raise DataError(
@@ -81,7 +93,7 @@ def _columns(header: Record, path: Path) -> tuple[str, ...]:
                 type="data.column_names=[text,label]    (with this file's own names)",
             )
         )
-    twice = sorted({name for name in columns if columns.count(name) > 1})
+    twice = sorted({name for name in columns if name and columns.count(name) > 1})
     if twice:
         raise DataError(
             Problem(
@@ -116,6 +128,15 @@ def _ragged(path: Path, line: int, fields: list[str], columns: tuple[str, ...], 
         what=f"{len(fields)} fields: {excerpt(','.join(fields))}",
         right=f"{len(columns)}, as in {told}: {', '.join(columns)}",
         type="quotes around a field that holds the delimiter",
+    )
+
+
+def _under_no_name(path: Path, line: int, value: str, place: int) -> Problem:
+    return Problem(
+        where=f"{path}:{line}",
+        what=f"field {place + 1} stands under no column name: {excerpt(value)}",
+        right="a name for every column that holds something",
+        type="a name in the file's first line",
     )
 
 

@@ -38,7 +38,7 @@ def read_json(text: Text, path: Path, reading: Reading = DEFAULT) -> Table:
         _read_lines(text, path, findings, keep)
     findings.raise_any()
     rows, lines = writer.done()
-    if len(rows) == 1 and len(rows[0]) == 1 and _holds_rows(next(iter(rows[0].values()))):
+    if len(rows) == 1 and _is_no_row(rows[0]):
         raise DataError(_one_object(path, rows[0]))
     return Table(columns=tuple(names), rows=rows, lines=lines, path=path)
 
@@ -47,15 +47,19 @@ def _read_lines(text: Text, path: Path, findings: Findings, keep: Keep) -> None:
     number = 0
     # "\n": U+0085 and U+2028 are letters of a text, not ends of lines.
     for line, ended in enumerate(text.lines("\n"), start=1):
-        content = ended.removesuffix("\n")
+        content = ended.removesuffix("\n").removeprefix("\ufeff")  # of a file that was joined to another
         if not content.strip(" \t\r"):
             continue
         number += 1
         try:
             keep(_decode_whole(content), line, number, len(content))
         except (ValueError, RecursionError) as error:
-            if number == 1 and (whole := _whole_object(text.whole())) is not None:
-                raise DataError(_one_object(path, whole)) from None
+            if number == 1:
+                if (whole := _whole_object(text.whole())) is not None:
+                    raise DataError(_one_object(path, whole)) from None
+                is_cut = isinstance(error, json.JSONDecodeError)
+                if is_cut and (objects := _objects_over_lines(text.whole())) > 1:
+                    raise DataError(_over_lines(path, objects)) from None
             findings.add(unreadable(error, path, line, number, content))
 
 
@@ -65,6 +69,21 @@ def _decode_whole(content: str) -> Any:
     if rest:
         raise NotJson(f"more stands behind the record: {excerpt(rest)}")
     return value
+
+
+def _is_no_row(record: dict[str, Any]) -> bool:
+    """Whether the one record of a file is lists of rows by name, rows by number, or columns."""
+    values = list(record.values())
+    if not values or all(map(_holds_rows, values)):
+        return bool(values)
+    return len(values) > 1 and (all(isinstance(each, dict) for each in values) or _are_columns(values))
+
+
+def _are_columns(values: list[Any]) -> bool:
+    """Lists of the same length, two or more, of what is no object."""
+    if not all(isinstance(each, list) and len(each) > 1 for each in values):
+        return False
+    return len(set(map(len, values))) == 1 and not any(isinstance(each[0], dict) for each in values)
 
 
 def _holds_rows(value: Any) -> bool:
@@ -80,6 +99,29 @@ def _whole_object(text: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def _objects_over_lines(text: str) -> int:
+    """How many objects stand one behind the other, over as many lines as they like; 0 where it is not so."""
+    number, place = 0, skip(text, 0)
+    try:
+        while place < len(text):
+            value, end = DECODER.raw_decode(text, place)
+            if not isinstance(value, dict):
+                return 0
+            number, place = number + 1, skip(text, end)
+    except (ValueError, RecursionError):
+        return 0
+    return number
+
+
+def _over_lines(path: Path, number: int) -> Problem:
+    return Problem(
+        where=f"{path}:1",
+        what=f"the file holds {number:,} objects, but not one a line",
+        right=RIGHT,
+        type=f"jq -c . {path} > {path.with_name(f'{path.stem}.lines.jsonl')}",
+    )
 
 
 def _not_an_object(record: Any, path: Path, line: int, number: int) -> Problem:
@@ -99,8 +141,25 @@ def _one_object(path: Path, value: dict[str, Any]) -> Problem:
         where=f"{path}:1",
         what=f"the file is one object{under}",
         right=RIGHT,
-        type=f"jq '.{lists[0]}' {path} > rows.json" if lists else "put [ ] around the records",
+        type=_to_rows(path, value, lists),
     )
+
+
+def _to_rows(path: Path, value: dict[str, Any], lists: list[str]) -> str:
+    """The line that makes rows of it: of columns, of a list inside, or of the objects under its keys."""
+    rows = f"{path} > {path.with_name(f'{path.stem}.rows.json')}"
+    if len(lists) > 1 and _are_columns([value[name] for name in lists]):
+        names = ", ".join(f"{json.dumps(name)}: $all{_key(name)}[.]" for name in lists)
+        return f"jq '. as $all | [range($all{_key(lists[0])} | length) | {{{names}}}]' {rows}"
+    if lists:
+        return f"jq '.{_key(lists[0]).removeprefix('.')}' {rows}"
+    if len(value) > 1 and all(isinstance(each, dict) for each in value.values()):
+        return f"jq '[.[]]' {rows}"
+    return "put [ ] around the records"
+
+
+def _key(name: str) -> str:
+    return f".{name}" if name.isidentifier() and name.isascii() else f"[{json.dumps(name)}]"
 
 
 FORMATS.register(

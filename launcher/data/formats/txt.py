@@ -12,7 +12,7 @@ def read_txt(text: Text, path: Path, reading: Reading = DEFAULT) -> Table:
     r"""One row a line; only \n, \r\n and \r end a line."""
     writer, tabs = RowWriter(), set[int]()
     for number, ended in enumerate(text.lines(None), start=1):
-        line = ended.removesuffix("\n")
+        line = ended.removesuffix("\n").removeprefix("\ufeff")  # of a file that was joined to another
         writer.add({"text": line}, number, len(line))
         if len(tabs) < 2 and not line.isspace() and line:
             tabs.add(line.count("\t"))

@@ -54,6 +54,55 @@ def test_expected_delimiter_wins_where_it_occurs():
     assert read_csv(Held("text;x,label\na,1\n"), PATH).columns == ("text;x", "label")
 
 
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ('"text, en";label\ngood, really;1\nbad;0\n', ("text, en", "label")),
+        ("text;label (0,1)\ngood;1\nbad, so bad, or so;0\n", ("text", "label (0,1)")),
+        ("text\tlabel, or none\ngood\t1\nbad, or so\t0\n", ("text", "label, or none")),
+    ],
+)
+def test_the_delimiter_that_divides_every_line_alike_wins_over_one_that_stands_in_the_header(text, columns):
+    table = read_csv(Held(text), PATH)
+    assert table.columns == columns and len(table.rows) == 2
+    assert "fields are separated by" in table.notices[0]
+
+
+def test_a_ragged_line_changes_no_delimiter():
+    refused("text,label\na;b,1\nc;d,1,2\n", "3 fields: c;d,1,2")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("delimiter", [";", ","])
+def test_a_spreadsheets_line_that_names_the_delimiter_is_no_row(end, delimiter):
+    lines = [f"sep={delimiter}", f"text{delimiter}label", f"a{delimiter}1", ""]
+    table = read_csv(Held(end.join(lines)), PATH)
+    assert (table.columns, table.rows, table.lines) == (("text", "label"), [{"text": "a", "label": "1"}], [3])
+
+
+def test_lines_that_end_as_on_an_old_mac_are_divided_as_others():
+    table = read_csv(Held("text;label\ra, b, c, d;1\re, f, g;0\r"), PATH)
+    assert [row["text"] for row in table.rows] == ["a, b, c, d", "e, f, g"]
+
+
+def test_columns_of_a_sheet_without_name_and_content_are_left_aside():
+    table = read_csv(Held("text,label,,\na,1,,\nb,0,, \n"), PATH)
+    assert table.columns == ("text", "label", "")
+    assert [(row["text"], row["label"]) for row in table.rows] == [("a", "1"), ("b", "0")]
+    refused("text,label,,\na,1,,\nb,0,,c\n", "train.csv:3  field 4 stands under no column name: c")
+
+
+@pytest.mark.parametrize("sign", ["\ufeff", "\u200b", "\xa0"])
+def test_what_nobody_sees_in_a_column_name_is_none_of_it(sign):
+    assert read_csv(Held(f"{sign}text,label{sign}\na,1\n"), PATH).columns == ("text", "label")
+
+
+def test_files_with_byte_order_marks_that_were_joined_have_no_row_of_names():
+    table = read_csv(Held("text,label\na,1\n\ufefftext,label\nb,0\n\ufeffc,1\n"), PATH)
+    assert [row["text"] for row in table.rows] == ["a", "b", "c"]
+    assert "1 rows repeat the column names (line 3)" in table.notices[0]
+
+
 def test_field_longer_than_the_csv_modules_limit_is_read_and_the_limit_left_alone():
     before = csv.field_size_limit()
     long = "word " * 60_000

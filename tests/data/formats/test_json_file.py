@@ -1,6 +1,8 @@
 """json and jsonl, and what is told of broken ones."""
 
 import json
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -107,6 +109,45 @@ def test_excerpt_is_at_most_eighty_characters():
 def test_rows_under_a_key_are_refused_with_the_command_that_takes_them_out(indent):
     text = json.dumps({"data": ROWS}, indent=indent)
     assert "jq '.data' train.json" in refused(text, "a list under 'data'").problems[0].type
+
+
+OBJECTS = [
+    json.dumps({"text": ["a", "b"], "my label": [0, 1]}),
+    json.dumps({"0": ROWS[0], "1": ROWS[0]}),
+    json.dumps({"train": ROWS, "test": ROWS[:1]}),
+    json.dumps({"rows of it": ROWS}),
+    "\n".join(json.dumps(row, indent=2) for row in ROWS * 2),
+]
+
+
+@pytest.mark.parametrize("text", OBJECTS, ids=range(len(OBJECTS)))
+def test_the_line_to_type_makes_rows_of_what_is_no_array(text, tmp_path):
+    if shutil.which("jq") is None:
+        pytest.skip("jq, which the line is for, is not installed")
+    path = tmp_path / "train.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(DataError) as error:
+        read_json(Held(text), path)
+    typed = error.value.problems[0].type
+    subprocess.run(typed, shell=True, check=True)
+    mended = Path(typed.rpartition(" > ")[2])
+    assert len(read_json(Held(mended.read_text(encoding="utf-8")), mended).rows) >= 1
+
+
+def test_columns_become_rows_by_the_line_to_type(tmp_path):
+    if shutil.which("jq") is None:
+        pytest.skip("jq, which the line is for, is not installed")
+    path = tmp_path / "train.json"
+    path.write_text(OBJECTS[0], encoding="utf-8")
+    with pytest.raises(DataError) as error:
+        read_json(Held(OBJECTS[0]), path)
+    subprocess.run(error.value.problems[0].type, shell=True, check=True)
+    made = json.loads((tmp_path / "train.rows.json").read_text(encoding="utf-8"))
+    assert made == [{"text": "a", "my label": 0}, {"text": "b", "my label": 1}]
+
+
+def test_a_byte_order_mark_in_front_of_a_record_is_none_of_it():
+    assert len(read_json(Held('{"text": "a"}\n\ufeff{"text": "b"}\n'), PATH).rows) == 2
 
 
 def test_one_row_of_several_fields_is_a_row():

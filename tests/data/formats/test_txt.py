@@ -18,3 +18,8 @@ def test_every_line_is_a_row_blank_ones_too(end):
 
 def test_only_line_ends_end_a_line():
     assert len(read_txt(Held("a\x85b\u2028c\x0cd"), Path("a.txt")).rows) == 1
+
+
+def test_byte_order_marks_of_joined_files_are_no_text():
+    rows = read_txt(Held("one\n\ufefftwo\n"), Path("a.txt")).rows
+    assert [row["text"] for row in rows] == ["one", "two"]
