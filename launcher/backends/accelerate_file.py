@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from launcher.backends.accelerate_values import without_effect
 from launcher.backends.lint import name_against_stage, read_accelerate_file
 from launcher.errors import BadValue, Problem
 
@@ -137,3 +138,4 @@ def _notices(path: Path, config: Mapping[str, Any], block: Mapping[str, Any]) ->
         yield f"warning: {path.name}: gradient_accumulation_steps is solved from the recipe's global batch"
     if config.get("use_cpu") is True:
         yield f"warning: {path.name}: use_cpu has no effect here: hardware.device of the recipe decides"
+    yield from (f"warning: {path.name}: {said}" for said in without_effect(config))

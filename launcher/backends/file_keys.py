@@ -61,12 +61,29 @@ DS_BLOCKS: dict[str, frozenset[str]] = {
     ),
 }
 
+# Blocks that only watch or tune: `launcher import` needs no word about what stands in them.
+DS_WATCHING_BLOCKS: dict[str, frozenset[str]] = {
+    "tensorboard": _names("enabled output_path job_name"),
+    "csv_monitor": _names("enabled output_path job_name"),
+    "wandb": _names("enabled group team project"),
+    "comet": _names(
+        "enabled samples_log_interval project workspace api_key experiment_name experiment_key online mode"
+    ),
+    "comms_logger": _names("enabled prof_all prof_ops verbose debug"),
+    "flops_profiler": _names(
+        "enabled recompute_fwd_factor profile_step module_depth top_modules detailed output_file"
+    ),
+    "aio": _names("block_size queue_depth intra_op_parallelism single_submit overlap_events use_gds"),
+}
+
 DS_OTHER_NAMES: dict[str, str] = {
     "bfloat16": "bf16",
     "stage3_gather_fp16_weights_on_model_save": "stage3_gather_16bit_weights_on_model_save",
     "cpu_offload": "offload_optimizer",
     "cpu_offload_param": "offload_param",
     "cpu_offload_use_pin_memory": "offload_optimizer.pin_memory",
+    "queue_size": "queue_depth",
+    "thread_count": "intra_op_parallelism",
 }
 
 DS_REMOVED: dict[str, str] = {

@@ -4,21 +4,30 @@ Unknown, misplaced and removed keys are errors that name the right place; a file
 contradicts the stage inside is a warning. The effective stage is always stated.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-from launcher.backends.file_keys import ACCELERATE_BLOCKS, DS_BLOCKS, DS_OTHER_NAMES, DS_REMOVED
-from launcher.errors import BadValue, Conflict, Problem, RecipeError, UnknownSetting
+from launcher.backends import accelerate_values, ds_values
+from launcher.backends.file_keys import (
+    ACCELERATE_BLOCKS,
+    DS_BLOCKS,
+    DS_OTHER_NAMES,
+    DS_REMOVED,
+    DS_WATCHING_BLOCKS,
+)
+from launcher.backends.file_kind import kind_of, meant_for
+from launcher.backends.file_text import first_line, parse_json, read_text, unreadable
+from launcher.errors import BadValue, Conflict, Problem, UnknownSetting
 from launcher.registry import nearest
 
-MAX_FILE_BYTES = 2**20
+_DS_ALL = DS_BLOCKS | DS_WATCHING_BLOCKS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,37 +43,47 @@ class DsFile:
 
 def read_ds_file(path: Path) -> DsFile:
     """The file as a DsFile. Raises RecipeError carrying every problem found in it."""
-    text = _read(path, wanted="a DeepSpeed JSON, as in ds_configs/")
-    config = _parse_json(path, text)
-    problems = [*_wrong_keys(path, text, config, "", DS_BLOCKS)]
+    text = read_text(path, wanted="a DeepSpeed JSON, as in ds_configs/")
+    config = parse_json(path, text)
+    if other := meant_for(kind_of(config), path, "deepspeed"):
+        raise BadValue(other)
+    place = partial(_place, path, text)
+    config, quoted = ds_values.without_quotes(config)
+    problems = [*_wrong_keys(path, text, config, "", _DS_ALL), *ds_values.wrong_values(config, place)]
     if problems:
         raise UnknownSetting(problems)
     stage = ds_stage(config, str(path))
     backend = _backend_name(config, stage, str(path))
+    if problems := [*ds_values.contradictions(config, stage, place)]:
+        raise BadValue(problems)
     notices = (
         f"{path}: ZeRO stage {stage}, backend {backend}",
         *name_against_stage(path, stage),
         *_without_effect(path, config),
+        *(f"warning: {path.name}: {said}" for said in (*quoted, *ds_values.without_effect(config, stage))),
     )
     return DsFile(path=path, config=config, stage=stage, backend=backend, notices=notices)
 
 
 def read_accelerate_file(path: Path) -> dict[str, Any]:
     """An Accelerate YAML as plain types. Raises RecipeError carrying every problem found in it."""
-    text = _read(path, wanted="an Accelerate YAML, as in accelerate_configs/")
+    text = read_text(path, wanted="an Accelerate YAML, as in accelerate_configs/")
     try:
         config = YAML(typ="safe", pure=True).load(text)
     except MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise _unreadable(f"{path}:{line}", "is not YAML", str(error.problem)) from error
+        raise unreadable(f"{path}:{line}", "is not YAML", str(error.problem)) from error
     except (YAMLError, ValueError, RecursionError) as error:
-        raise _unreadable(str(path), "is not YAML", _first_line(error)) from error
+        raise unreadable(str(path), "is not YAML", first_line(error)) from error
     if not isinstance(config, dict):
-        raise _unreadable(str(path), "is not a mapping", "key: value lines are needed")
+        raise unreadable(str(path), "is not a mapping", "key: value lines are needed")
+    if other := meant_for(kind_of(config), path, "accelerate"):
+        raise BadValue(other)
     problems = [*_wrong_keys(path, text, config, "", ACCELERATE_BLOCKS), *_flat_beside_file(path, config)]
+    problems += accelerate_values.wrong_values(config, partial(_place, path, text))
     if problems:
         raise UnknownSetting(problems)
-    if isinstance(block := config.get("fsdp_config"), Mapping):
+    if isinstance(block := config.get("fsdp_config"), Mapping) and block:  # `accelerate config` writes {}
         require_fsdp2(block.get("fsdp_version", 1), _place(path, text, "fsdp_config"))
     return config
 
@@ -123,59 +142,6 @@ def unknown_ds_fields(fields: list[str], where: str) -> list[Problem]:
     return [_unknown(where, name, known) for name in fields if name and name not in known]
 
 
-def _read(path: Path, wanted: str) -> str:
-    if not path.is_file():
-        raise BadValue(
-            Problem(where=str(path), what="there is no such file", right=wanted, type=f"ls {path.parent}")
-        )
-    if path.stat().st_size > MAX_FILE_BYTES:
-        raise _unreadable(str(path), f"has {path.stat().st_size:,} bytes", f"{wanted}: some dozen lines")
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise _unreadable(str(path), "cannot be read", str(error.strerror)) from error
-    except UnicodeDecodeError as error:
-        raise _unreadable(str(path), "is not UTF-8 text", str(error.reason)) from error
-
-
-def _parse_json(path: Path, text: str) -> dict[str, Any]:
-    try:
-        config = json.loads(text, object_pairs_hook=_once)
-    except json.JSONDecodeError as error:
-        raise _unreadable(f"{path}:{error.lineno}", "is not JSON", error.msg) from error
-    except _TwiceError as error:
-        raise _unreadable(str(path), f"has the key '{error}' twice", "each key once") from error
-    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, brackets without end
-        raise _unreadable(str(path), "is not JSON", _first_line(error)) from error
-    if not isinstance(config, dict):
-        raise _unreadable(str(path), "is not a JSON object", '{"zero_optimization": ...} is needed')
-    return config
-
-
-def _first_line(error: BaseException) -> str:
-    """The parser's words; of brackets that nest too deeply there are none of use."""
-    if isinstance(error, RecursionError):
-        return "brackets are nested too deeply"
-    return str(error).partition("\n")[0] or type(error).__name__
-
-
-class _TwiceError(Exception):
-    """A key that stands twice in one JSON object."""
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    seen: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in seen:
-            raise _TwiceError(key)
-        seen[key] = value
-    return seen
-
-
-def _unreadable(where: str, what: str, detail: str) -> RecipeError:
-    return BadValue(Problem(where=where, what=f"the file {what}", right=detail, type="mend the file"))
-
-
 def _wrong_keys(
     path: Path, text: str, config: Mapping[str, Any], block: str, blocks: Mapping[str, frozenset[str]]
 ) -> Iterator[Problem]:
@@ -204,7 +170,7 @@ def _place(path: Path, text: str, key: str) -> str:
 
 
 def _explain(where: str, key: str, block: str, inner: str, blocks: Mapping[str, frozenset[str]]) -> Problem:
-    if blocks is DS_BLOCKS and inner in DS_REMOVED:
+    if blocks is _DS_ALL and inner in DS_REMOVED:
         return Problem(
             where=where,
             what=f"{inner} was removed from DeepSpeed",
@@ -229,6 +195,11 @@ def _misplaced(where: str, key: str, block: str, homes: list[str]) -> Problem:
 
 def _unknown(where: str, name: str, known: frozenset[str]) -> Problem:
     leaf = name.rsplit(".", 1)[-1]
+    if leaf in ("deepspeed", "deepspeed_config", "ds_config", "config"):
+        inside = "what stands inside it, at the top level"
+        return Problem(
+            where=where, what=f"unknown key '{name}'", right=inside, type=f"remove {leaf} and its braces"
+        )
     close = DS_OTHER_NAMES.get(leaf) or nearest(leaf, known)
     return Problem(
         where=where,
@@ -239,11 +210,19 @@ def _unknown(where: str, name: str, known: frozenset[str]) -> Problem:
 
 
 def _not_a_block(where: str, block: str, value: Any) -> Problem:
+    inner = {
+        "fp16": '"enabled": true',
+        "bf16": '"enabled": true',
+        "zero_optimization": '"stage": 2',
+        "optimizer": '"type": "AdamW"',
+        "zero_optimization.offload_optimizer": '"device": "cpu"',
+        "zero_optimization.offload_param": '"device": "cpu"',
+    }.get(block, "...")
     return Problem(
         where=where,
-        what=f"{block} is {value!r}, not a block",
+        what=f"{block} is {str(value)[:60]!r}, not a block",
         right="a block of keys",
-        type=f'"{block.split(".")[-1]}": {{...}}',
+        type=f'"{block.split(".")[-1]}": {{{inner}}}',
     )
 
 

@@ -110,13 +110,13 @@ def test_a_file_without_a_stage_is_refused(tmp_path: Path) -> None:
         ({}, "zero2"),
         ({"offload_optimizer": {"device": "none"}}, "zero2"),
         ({"offload_optimizer": {"device": "cpu"}}, "zero2_offload"),
-        ({"offload_param": {"device": "nvme"}, "offload_optimizer": {"device": "cpu"}}, "zero2_nvme"),
+        ({"stage": 3, "offload_param": {"device": "nvme", "nvme_path": "/x"}}, "zero3_nvme"),
     ],
 )
 def test_the_backend_is_named_by_stage_and_offload(
     tmp_path: Path, blocks: dict[str, Any], backend: str
 ) -> None:
-    assert read_ds_file(written(tmp_path, zero(**blocks))).backend == backend
+    assert read_ds_file(written(tmp_path, zero(**{"stage": 2, **blocks}))).backend == backend
 
 
 def test_an_unknown_offload_device_is_refused(tmp_path: Path) -> None:

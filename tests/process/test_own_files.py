@@ -49,8 +49,8 @@ def test_two_files_for_two_backends_are_refused(tmp_path: Path) -> None:
         read_own_files(ds, written(tmp_path, "a.yaml", ZERO3 + "  zero_stage: 3\n"))
 
 
-def test_an_unknown_backend_is_refused_with_the_file(tmp_path: Path) -> None:
-    with pytest.raises(RecipeError, match="zero1_nvme"):
+def test_offload_that_a_stage_does_not_have_is_refused_with_the_file(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match=r"a.yaml:\d+  offload_param_device: nvme, and stage 1"):
         read_own_files(
             None, written(tmp_path, "a.yaml", ZERO3 + "  zero_stage: 1\n  offload_param_device: nvme\n")
         )
