@@ -3,7 +3,7 @@
 import difflib
 import importlib
 import pkgutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
 from launcher.errors import Problem, UnknownSetting
@@ -11,9 +11,9 @@ from launcher.errors import Problem, UnknownSetting
 T = TypeVar("T")
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name closest to `name`, or None when nothing is near."""
-    found = difflib.get_close_matches(name.lower(), [*known], n=1, cutoff=0.5)
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.5) -> str | None:
+    """The known name closest to `name`, or None when nothing is near; at `cutoff` 1 only the same one is."""
+    found = difflib.get_close_matches(name.lower(), [*known], n=1, cutoff=cutoff)
     return found[0] if found else None
 
 
@@ -26,10 +26,14 @@ def load_attribute(place: str) -> Any:
 class Registry(Generic[T]):
     """The pieces of one kind. A piece registers itself when its module is imported."""
 
-    def __init__(self, kind: str, package: str) -> None:
-        """`kind` is the word in messages; `package` the folder whose modules are the pieces."""
+    def __init__(self, kind: str, package: str, other_names: Mapping[str, str] | None = None) -> None:
+        """`kind` is the word in messages; `package` the folder whose modules are the pieces.
+
+        `other_names` are names of elsewhere, in lower case with `_`, and what to type for each here.
+        """
         self.kind = kind
         self.package = package
+        self.other_names = dict(other_names or {})
         self._pieces: dict[str, T] = {}
         self._loaded = False
 
@@ -62,7 +66,7 @@ class Registry(Generic[T]):
         self._load()
         if name in self._pieces:
             return self._pieces[name]
-        close = nearest(name, self._pieces)
+        close = self._meant(name)
         raise UnknownSetting(
             Problem(
                 where=where,
@@ -71,3 +75,9 @@ class Registry(Generic[T]):
                 type=close or f"one of the {self.kind} names above",
             )
         )
+
+    def _meant(self, name: str) -> str | None:
+        """Another spelling of a known name, a name of elsewhere, or the nearest one."""
+        plain = name.strip().lower().replace("-", "_").replace(" ", "_")
+        same = [each for each in self._pieces if each.replace("_", "") == plain.replace("_", "")]
+        return same[0] if same else self.other_names.get(plain) or nearest(name, self._pieces)

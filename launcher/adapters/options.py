@@ -31,4 +31,15 @@ class Method:
     before_save: str = ""
 
 
-METHODS: Registry[Method] = Registry("method", "launcher.adapters")
+_OTHER_NAMES = {
+    "qlora": "lora   (with model.load_in_4bit: true)",
+    "dora": "lora   (with adapter.use_dora: true)",
+    "rslora": "lora   (with adapter.use_rslora: true)",
+    "freeze": "full   (with freeze: and what stays frozen)",
+    **dict.fromkeys(("none", "no", "full_finetune", "full_finetuning", "finetune", "sft", "all"), "full"),
+    **dict.fromkeys(("adapter", "adapters", "houlsby", "pfeiffer"), "bottleneck"),
+    **dict.fromkeys(("prefix_tuning", "ptuning_v2", "p_tuning_v2"), "prefix"),
+    **dict.fromkeys(("prompt_tuning", "soft_prompt"), "prompt"),
+    "ptuning": "p_tuning",
+}
+METHODS: Registry[Method] = Registry("method", "launcher.adapters", _OTHER_NAMES)

@@ -39,7 +39,22 @@ class Backend:
     takes_all_cards: bool = False
 
 
-BACKENDS: Registry[Backend] = Registry("backend", "launcher.backends")
+_OTHER_NAMES = {
+    **dict.fromkeys(("ddp", "dp", "distributed", "torchrun", "data_parallel", "dataparallel"), "multi_gpu"),
+    **dict.fromkeys(("none", "no", "cpu", "gpu", "single", "plain", "python", "accelerate"), "single_gpu"),
+    **dict.fromkeys(("deepspeed", "ds", "zero", "stage2", "deepspeed_zero2"), "zero2"),
+    **dict.fromkeys(("stage1", "deepspeed_zero1"), "zero1"),
+    **dict.fromkeys(("stage3", "deepspeed_zero3"), "zero3"),
+    **dict.fromkeys(
+        ("zero_offload", "zero2_cpu", "zero2_cpu_offload", "zero2_offload_optimizer"), "zero2_offload"
+    ),
+    **dict.fromkeys(("zero3_cpu", "zero3_cpu_offload", "zero3_offload_all"), "zero3_offload"),
+    **dict.fromkeys(("zero_infinity", "nvme", "zero3_infinity"), "zero3_nvme"),
+    **dict.fromkeys(("fsdp", "fsdp1", "full_shard", "fully_shard"), "fsdp2"),
+    **dict.fromkeys(("fsdp_offload", "fsdp1_offload", "fsdp_cpu"), "fsdp2_offload"),
+    **dict.fromkeys(("pipeline", "pp", "naive", "device_map", "tp", "tensor_parallel"), "model_parallel"),
+}
+BACKENDS: Registry[Backend] = Registry("backend", "launcher.backends", _OTHER_NAMES)
 
 
 def accelerate_config(kind: str, num_processes: int, **block: dict[str, Any]) -> dict[str, Any]:

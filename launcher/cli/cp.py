@@ -14,9 +14,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the copy, say what to type next. Nothing is overwritten."""
+    import shlex
+
     from launcher.recipe.copying import copy_recipe
     from launcher.recipe.provenance import shown
 
     target = copy_recipe(args.recipe, args.file)
-    print(f"{shown(target)}: edit it, then type: launcher check {shown(target)}")
+    print(f"{shown(target)}: edit it, then type: launcher check {shlex.quote(shown(target))}")
     return 0

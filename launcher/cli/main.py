@@ -8,6 +8,7 @@ Only the verb that was typed is imported.
 
 import argparse
 import importlib
+import io
 import keyword
 import os
 import pkgutil
@@ -16,9 +17,29 @@ from pathlib import Path
 from types import ModuleType
 
 from launcher import __version__
-from launcher.errors import LauncherError, Problem, UnknownSetting
+from launcher.errors import EXIT_FAILED, LauncherError, Problem, UnknownSetting
 
 EXIT_INTERRUPTED = 130
+# What people type who come from elsewhere.
+OTHER_VERBS = {
+    **dict.fromkeys(("lint", "validate", "verify"), "check RECIPE   (your own files: check --ds FILE)"),
+    **dict.fromkeys(("train", "start", "launch", "sft", "finetune"), "run RECIPE"),
+    **dict.fromkeys(("resume", "continue", "restart"), "run RECIPE --resume"),
+    **dict.fromkeys(("list", "recipes"), "ls"),
+    **dict.fromkeys(("show", "view", "print"), "cat RECIPE"),
+    **dict.fromkeys(("init", "new", "create", "copy"), "cp quickstart mine.yaml"),
+    **dict.fromkeys(("estimate", "memory", "fit", "estimate-memory"), "plan RECIPE --gpu CARD"),
+    **dict.fromkeys(("evaluate", "test", "score"), "eval RUN --file FILE"),
+    **dict.fromkeys(("infer", "inference", "chat", "generate", "ask"), 'predict RUN "TEXT"'),
+    **dict.fromkeys(("env", "diagnose", "info", "status"), "doctor RECIPE"),
+    **dict.fromkeys(("download", "preprocess", "tokenize", "tokenise"), "prepare RECIPE"),
+    **dict.fromkeys(("dryrun", "dry-run", "simulate", "smoke"), "rehearse RECIPE"),
+    **dict.fromkeys(("render", "config"), "compile RECIPE --backend NAME --gpus N"),
+    **dict.fromkeys(("recommend", "suggest"), "advise --model ID --gpu CARD"),
+    **dict.fromkeys(("options", "params", "schema"), "keys PATTERN"),
+    **dict.fromkeys(("html", "plot", "logs", "curves"), "report RUN"),
+    **dict.fromkeys(("save", "push", "upload", "gguf"), "export RUN --to DIR"),
+}
 _ORDER = ("ls", "cat", "cp", "check", "data", "plan", "compile", "rehearse", "prepare", "run", "doctor")
 
 
@@ -32,6 +53,7 @@ def verbs() -> list[str]:
 def main(argv: list[str] | None = None) -> int:
     """Run one verb. Errors for people go to stderr as text; the exit code says what kind."""
     arguments = sys.argv[1:] if argv is None else argv
+    _say_every_letter()
     try:
         return _dispatch(arguments)
     except LauncherError as error:
@@ -44,6 +66,30 @@ def main(argv: list[str] | None = None) -> int:
         # The reader went away (`launcher ls | head`); nothing more can be flushed to it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except Exception as error:
+        if not _advised(error):
+            raise
+        return EXIT_FAILED
+
+
+def _advised(error: Exception) -> bool:
+    """Whether the error is one of a library's whose remedy is known: then it is told, traceback first."""
+    from launcher.process.failures import traceback_of
+    from launcher.process.known_errors import advice
+    from launcher.redact import redact
+
+    problem = advice(error)
+    if problem is not None:
+        print(f"{traceback_of(error)}\n{redact(problem.render())}", file=sys.stderr)
+    return problem is not None
+
+
+def _say_every_letter() -> None:
+    """Under a locale that knows only ASCII, names and texts of other letters would end in a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            is_ascii = stream.encoding.lower() in ("ascii", "ansi_x3.4-1968", "us-ascii", "646")
+            stream.reconfigure(encoding="utf-8" if is_ascii else None, errors="backslashreplace")
 
 
 def _dispatch(arguments: list[str]) -> int:
@@ -65,7 +111,36 @@ def _run_on_options(verb: ModuleType, arguments: list[str]) -> int:
         prog=f"launcher {arguments[0]}", description=verb.SUMMARY, allow_abbrev=False
     )
     verb.add_arguments(parser)
-    return int(verb.run(parser.parse_intermixed_args(arguments[1:])))
+    words = arguments[1:]
+    if "overrides" in (places := {action.dest for action in parser._actions}) or "recipes" in places:
+        words = _as_settings(words, {each for action in parser._actions for each in action.option_strings})
+    return int(verb.run(parser.parse_intermixed_args(words)))
+
+
+def _as_settings(words: list[str], known: set[str]) -> list[str]:
+    """`--key value` and `--key=value` of the recipe as `key=value`, which these verbs take."""
+    found: list[str] = []
+    rest = [*words]
+    while rest:
+        word = rest.pop(0)
+        name, equals, value = word[2:].partition("=")
+        if not word.startswith("--") or f"--{name}" in known or not _is_a_recipes(name.replace("-", "_")):
+            found.append(word)
+        elif equals:
+            found.append(f"{name.replace('-', '_')}={value}")
+        elif rest and not rest[0].startswith("--"):
+            found.append(f"{name.replace('-', '_')}={rest.pop(0)}")
+        else:
+            found.append(word)
+    return found
+
+
+def _is_a_recipes(name: str) -> bool:
+    """Whether a recipe has such a key; the schema is loaded only for options that no verb knows."""
+    from launcher.recipe.aliases import ALIASES
+    from launcher.recipe.keys import ending_with, sections
+
+    return bool(ending_with(tuple(name.split(".")))) or name in ALIASES or name in sections()
 
 
 def _run_on_words(verb: ModuleType, arguments: list[str]) -> int:
@@ -89,7 +164,7 @@ def _verb(name: str) -> ModuleType:
         Problem(
             what=f"unknown verb '{name}'",
             right=f"one of: {', '.join(verbs())}",
-            type=f"launcher {nearest(name, verbs()) or '--help'}",
+            type=f"launcher {OTHER_VERBS.get(name.lower()) or nearest(name, verbs()) or '--help'}",
         )
     )
 

@@ -6,6 +6,8 @@ A read in this card's own output, B inferred from such output, C computed. Price
 """
 
 import csv
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -84,15 +86,28 @@ def get(name: str, where: str = "hardware.gpu") -> Gpu:
     known = _gpus()
     if name in known:
         return known[name]
-    close = nearest(name, known)
+    close = _alike(name, known) or "rtx3090"
     raise UnknownSetting(
         Problem(
             where=where,
             what=f"unknown GPU '{name}'",
             right=f"one of: {', '.join(known)}",
-            type=f"hardware.gpu={close or 'rtx3090'}",
+            type=f"{where} {close}" if where.startswith("--") else f"hardware.gpu={close}",
         )
     )
+
+
+def _alike(name: str, known: Mapping[str, Gpu]) -> str | None:
+    """The card that is meant by `RTX 4090`, `A6000` or `nvidia-h100`; else the nearest name."""
+    wanted = _squeezed(name)
+    for suits in (str.__eq__, str.endswith, str.startswith):
+        if wanted and (found := next((each for each in known if suits(_squeezed(each), wanted)), None)):
+            return found
+    return nearest(name, known)
+
+
+def _squeezed(name: str) -> str:
+    return re.sub(r"nvidia|geforce|tesla|[^a-z0-9]", "", name.lower())
 
 
 def find(smi_name: str, memory_bytes: int) -> Gpu | None:

@@ -20,6 +20,10 @@ OWN_CODES = {
     EXIT_CANNOT_TELL: "cannot tell",
     EXIT_RESUMABLE: "stopped, resumable: `--resume` continues from the last whole checkpoint",
 }
+_SHELLS = {
+    126: "a program may not be executed: its file's mode, or a disk mounted noexec",
+    127: "a program was not found: is the environment active?",
+}
 _SIGNALS = {
     signal.SIGKILL: "killed from outside, most often by the kernel for want of host memory: "
     "see `dmesg`, the container's memory limit, and lower dataloader_num_workers",
@@ -27,6 +31,10 @@ _SIGNALS = {
     "start the container with --shm-size 8g, or dataloader_num_workers=0",
     signal.SIGSEGV: "crashed inside native code: often a CUDA library of another version",
     signal.SIGABRT: "aborted inside native code: the last lines above name the check that failed",
+    signal.SIGILL: "an instruction that this CPU does not have: a wheel built for a newer one",
+    signal.SIGXCPU: "the limit of CPU time (`ulimit -t`, or a queue's) was reached",
+    signal.SIGXFSZ: "a file reached the limit of its size (`ulimit -f`)",
+    signal.SIGHUP: "the terminal was closed: --detach outlives it",
     signal.SIGTERM: "asked to stop",
     signal.SIGINT: "interrupted from the keyboard",
 }
@@ -59,7 +67,8 @@ def in_words(code: int, host: HostBefore | None = None) -> str:
     """
     number = signal_of(code)
     if not number:
-        return OWN_CODES.get(code, f"ended with exit code {code}")
+        behind = f": {_SHELLS[code]}" if code in _SHELLS else ""
+        return OWN_CODES.get(code, f"ended with exit code {code}{behind}")
     if number not in {int(each) for each in signal.Signals}:
         return f"ended by signal {number}"
     name, usual = signal.Signals(number).name, _SIGNALS.get(signal.Signals(number))

@@ -17,6 +17,7 @@ from launcher.errors import EXIT_FAILED, EXIT_RESUMABLE, LauncherError
 from launcher.process.arguments import HelpWanted, parse
 from launcher.process.exit_codes import write_exit_code
 from launcher.process.failures import explain, traceback_of
+from launcher.process.known_errors import advice
 from launcher.process.orphan import end_with_parent
 from launcher.process.prepare import prepare
 from launcher.process.restarts import continued
@@ -90,6 +91,8 @@ def _unforeseen(error: Exception) -> int:
     known = explain(error, os.environ)
     if known is None:
         print(traceback_of(error), file=sys.stderr, flush=True)
+        if (problem := advice(error)) is not None:
+            print(f"{_RULE}\n{redact(problem.render())}\n{_RULE}", file=sys.stderr, flush=True)
         return EXIT_FAILED
     print(f"{_RULE}\n{redact(str(known))}\n{_RULE}", file=sys.stderr, flush=True)
     return known.exit_code

@@ -148,7 +148,16 @@ _same("adapter.method", "finetuning_type", "peft_type", convert=lambda value: st
 _same("adapter.lora_r", "lora_rank", "lora_dim")
 _same("adapter.lora_target_modules", "target_modules", "lora_target", convert=_targets)
 _same("adapter.lora_target_modules", "lora_target_linear", convert=_only_when_true("all-linear"))
-_same("training.per_device_train_batch_size", "micro_batch_size", "train_micro_batch_size_per_gpu")
+_same(
+    "training.per_device_train_batch_size",
+    "micro_batch_size",
+    "train_micro_batch_size_per_gpu",
+    "per_device_batch_size",
+    "batch_size_per_device",
+    "batch_size_per_gpu",
+    "device_batch_size",
+)
+_same("training.global_batch_size", "total_batch_size", "effective_batch_size", "total_train_batch_size")
 _same("training.per_device_eval_batch_size", "eval_batch_size")
 _same("training.num_train_epochs", "num_epochs", "epochs")
 _same("training.learning_rate", "lr")
@@ -220,6 +229,8 @@ REFUSED: dict[str, Refusal] = {
     "batch_size": _BATCH,
     "train_batch_size": _BATCH,
     "per_gpu_train_batch_size": _BATCH,
+    "bs": _BATCH,
+    "batchsize": _BATCH,
     "quantization_bit": _BITS,
     "deepspeed": _CONFIG,
     "deepspeed_config": _CONFIG,

@@ -91,7 +91,7 @@ def _sound(leaves: Leaves) -> tuple[Leaves, list[Problem]]:
     """Leave out numbers without end, and `true` where a number is wanted: it would become 1 in silence."""
     problems: list[Problem] = []
     for leaf in leaves.values():
-        if isinstance(leaf.value, float) and not math.isfinite(leaf.value):
+        if _has_no_end(leaf):
             problems.append(wrong_kind(leaf, "a finite number"))
         elif isinstance(leaf.value, bool) and _wants_a_number(leaf.path):
             problems.append(wrong_kind(leaf, "a number"))
@@ -99,6 +99,18 @@ def _sound(leaves: Leaves) -> tuple[Leaves, list[Problem]]:
             continue
         leaves = {path: each for path, each in leaves.items() if each is not leaf}
     return leaves, problems
+
+
+def _has_no_end(leaf: Leaf) -> bool:
+    """`.inf`, and the words that Python reads as such numbers."""
+    if isinstance(leaf.value, float):
+        return not math.isfinite(leaf.value)
+    words = ("inf", "infinity", "nan")
+    return (
+        isinstance(leaf.value, str)
+        and leaf.value.lower().lstrip("+-") in words
+        and _wants_a_number(leaf.path)
+    )
 
 
 def _wants_a_number(path: tuple[str, ...]) -> bool:

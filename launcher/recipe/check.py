@@ -10,7 +10,7 @@ from launcher.errors import LauncherError, Problem, RecipeError
 from launcher.recipe.build import value_at
 from launcher.recipe.library import is_shipped
 from launcher.recipe.load import LoadedRecipe, load_recipe
-from launcher.recipe.paths import candidates
+from launcher.recipe.paths import candidates, near_file, path_slip
 from launcher.recipe.provenance import Origin, shown
 from launcher.recipe.tracking import missing_trackers
 from launcher.registry import nearest
@@ -102,12 +102,18 @@ def _not_found(loaded: LoadedRecipe, key: str, text: str, origin: Origin) -> Pro
     base = Path(origin.file) if origin.file else Path.cwd() / "command line"
     tried = ", ".join(shown(place) for place in candidates(text, base))
     source = loaded.recipe.data.source
+    what = f"{key}: there is no file '{text}'; sought: {tried}"
+    if slip := path_slip(text):
+        quoted = f'"{slip[1]}"' if "$" in slip[1] or " " in slip[1] else slip[1]
+        return Problem(where=origin.place(), what=what, right=slip[0], type=f"{key}={quoted}")
+    close = near_file(candidates(text, base))
     return Problem(
         where=origin.place(),
-        what=f"{key}: there is no file '{text}'; sought: {tried}",
-        right=f"a file of one of the formats {', '.join(suffixes())}"
+        what=what,
+        right=(f"{close} is there; or " if close else "")
+        + f"a file of one of the formats {', '.join(suffixes())}"
         + (f"; get it from {source}" if source else ""),
-        type=f"{key}=FILE",
+        type=f"{key}={close or 'FILE'}",
     )
 
 

@@ -1,6 +1,7 @@
 """A recipe copied to another place, where everything that it names is still found."""
 
 import json
+import shlex
 from pathlib import Path
 
 from ruamel.yaml.nodes import MappingNode, ScalarNode
@@ -49,7 +50,9 @@ def _target(target: Path, source: Path) -> Path:
 def _refuse(target: Path, what: str, right: str, better: Path | None = None) -> BadValue:
     free = better or target.with_name(f"my_{target.name}")
     return BadValue(
-        Problem(where=shown(target), what=what, right=right, type=f"launcher cp NAME {shown(free)}")
+        Problem(
+            where=shown(target), what=what, right=right, type=f"launcher cp NAME {shlex.quote(shown(free))}"
+        )
     )
 
 

@@ -28,11 +28,11 @@ def template_is_known(given: Given) -> Iterator[Problem]:
     """An instruction becomes a prompt by one of a few templates."""
     name = given.recipe.data.template
     if name not in TEMPLATES:
-        close = nearest(name, TEMPLATES) or "auto"
+        close = nearest(name, TEMPLATES, cutoff=0.7) or "chat"
         yield given.problem(
             "data.template",
             f"unknown template '{name}'",
-            f"one of: {', '.join(TEMPLATES)}",
+            f"one of: {', '.join(TEMPLATES)} (chat: the model's own, whatever its family)",
             f"template: {close}",
         )
 

@@ -16,6 +16,7 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from launcher.errors import Problem, RecipeError
 from launcher.recipe.provenance import shown
 from launcher.recipe.scalars import read_scalar
+from launcher.recipe.slips import Slip, odd_space, other_encoding, slip_at, without_colon
 
 MAX_FILE_BYTES = 2**18
 MAX_VALUES = 5000
@@ -50,9 +51,15 @@ class Document:
     entries: dict[str, Entry]
 
 
-def _refuse(path: Path, what: str, right: str, line: int | None = None) -> RecipeError:
+def _refuse(
+    path: Path, what: str, right: str, line: int | None = None, typed: str = "launcher cat quickstart"
+) -> RecipeError:
     place = f"{shown(path)}:{line}" if line else shown(path)
-    return RecipeError(Problem(where=place, what=what, right=right, type="launcher cat quickstart"))
+    return RecipeError(Problem(where=place, what=what, right=right, type=typed))
+
+
+def _slipped(path: Path, slip: Slip) -> RecipeError:
+    return _refuse(path, slip.what, slip.right, slip.line, slip.type)
 
 
 def read_text(path: Path) -> str:
@@ -71,7 +78,10 @@ def read_text(path: Path) -> str:
             raise _refuse(path, f"{size:,} bytes are too many for a recipe", "15 to 40 lines of text")
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise _refuse(path, f"byte {error.start} is not UTF-8 text", "a text file, saved as UTF-8") from error
+        what = f"byte {error.start} is not UTF-8 text"
+        if other := other_encoding(data, path):
+            raise _refuse(path, f"{what}: the file is {other[0]}", "UTF-8", typed=other[1]) from error
+        raise _refuse(path, what, "a text file, saved as UTF-8") from error
     except OSError as error:
         raise _refuse(path, f"cannot be read: {error.strerror}", "a file that you may read") from error
 
@@ -84,7 +94,10 @@ def compose(text: str, path: Path) -> Node | None:
             return YAML(typ="safe", pure=True).compose(text)  # type: ignore[no-any-return]
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise _refuse(path, _syntax(error), _SHAPE, mark.line + 1 if mark else None) from error
+        line = mark.line + 1 if mark else None
+        if slip := slip_at(text, line, str(error.problem or "")):
+            raise _slipped(path, slip) from error
+        raise _refuse(path, _syntax(error), _SHAPE, line) from error
     except (YAMLError, ValueError) as error:
         raise _refuse(path, f"this is not YAML text: {str(error).splitlines()[0]}", _SHAPE) from error
     except RecursionError as error:
@@ -167,11 +180,17 @@ class _Reader:
 
 def read_document(path: Path) -> Document:
     """Read one recipe file. Raises RecipeError with all problems of its form."""
-    root = compose(read_text(path), path)
+    text = read_text(path)
+    if slip := odd_space(text):
+        raise _slipped(path, slip)
+    root = compose(text, path)
     if root is None or (isinstance(root, ScalarNode) and root.value == ""):
         raise _refuse(path, "the file is empty", _SHAPE)
     if not isinstance(root, MappingNode):
-        raise _refuse(path, "the file holds no keys", _SHAPE, root.start_mark.line + 1)
+        line = root.start_mark.line + 1
+        slip = slip_at(text, line, "") or without_colon(text.splitlines()[line - 1], line)
+        what = "the file holds no keys" + (f": {slip.what}" if slip else "")
+        raise _refuse(path, what, *((slip.right, slip.line, slip.type) if slip else (_SHAPE, line)))
     reader = _Reader(path)
     try:
         entries, _ = reader.read(root)

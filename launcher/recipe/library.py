@@ -76,7 +76,7 @@ def find(name_or_file: str, beside: Path | None = None, where: str = "") -> Path
         ]
         places += [base / f"{name_or_file}{suffix}" for suffix in SUFFIXES]
     for place in places:
-        if exists(place):
+        if exists(place) and not (place == candidate and place.is_dir()):
             return _named_well(place.resolve(), where)
     raise UnknownSetting(_not_found(name_or_file, base, where))
 
@@ -96,9 +96,17 @@ def _named_well(path: Path, where: str) -> Path:
 
 
 def _not_found(name_or_file: str, base: Path, where: str) -> Problem:
+    if name_or_file and is_folder(base / Path(name_or_file).expanduser()):
+        return _folder(name_or_file, base / Path(name_or_file).expanduser(), where)
+    if name_or_file.endswith(":"):
+        right = "on the command line a setting is key=value, without a space"
+        what = f"'{name_or_file}' is no recipe"
+        return Problem(where=where, what=what, right=right, type=f"{name_or_file.rstrip(':')}=VALUE")
     stem = Path(name_or_file).stem if is_file_name(name_or_file) else name_or_file
     here = sorted(path.name for path in base.iterdir() if path.suffix in SUFFIXES) if base.is_dir() else []
-    close = nearest(stem, names()) or nearest(name_or_file, here)
+    holding = _holding(stem)
+    close = nearest(stem, holding) or next(iter(holding), None)
+    close = close or nearest(stem, names()) or nearest(name_or_file, here)
     return Problem(
         where=where,
         what=f"there is no recipe '{name_or_file}', neither shipped nor a file in {shown(base) or base}",
@@ -107,7 +115,34 @@ def _not_found(name_or_file: str, base: Path, where: str) -> Problem:
     )
 
 
+def is_folder(path: Path) -> bool:
+    """Whether there is a folder; what cannot be a path at all is none."""
+    return exists(path) and path.is_dir()
+
+
+def _folder(typed: str, path: Path, where: str) -> Problem:
+    """A folder is no recipe; a run's folder holds one."""
+    inside = sorted(each.name for each in path.iterdir() if each.suffix in SUFFIXES)
+    first = "recipe.yaml" if "recipe.yaml" in inside else next(iter(inside), None)
+    return Problem(
+        where=where,
+        what=f"'{typed}' is a folder",
+        right="a recipe's file" + (f"; in it: {', '.join(inside[:6])}" if inside else ", and it holds none"),
+        type=str(Path(typed) / first) if first else "launcher ls",
+    )
+
+
 def _like(name: str) -> list[str]:
     """A few shipped names, the most alike first; the quickstart is always among them."""
     alike = get_close_matches(name, names(), n=5, cutoff=0.5)
-    return list(dict.fromkeys([*alike, "quickstart"]))
+    return list(dict.fromkeys([*alike, *_holding(name)[:5], "quickstart"]))
+
+
+def _holding(name: str) -> list[str]:
+    """Shipped names that hold what was typed, whatever the signs between: `llama3`, `qwen3-8b`."""
+    wanted = _bare(name)
+    return [each for each in names() if len(wanted) > 3 and wanted in _bare(each)]
+
+
+def _bare(name: str) -> str:
+    return "".join(each for each in name.lower() if each.isalnum())

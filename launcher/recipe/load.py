@@ -9,8 +9,9 @@ from typing import Any
 
 from launcher.errors import Problem, RecipeError
 from launcher.hardware.placement import OUTPUT_VARIABLE
+from launcher.recipe.another_tool import of_another_tool
 from launcher.recipe.build import build, origins
-from launcher.recipe.library import find
+from launcher.recipe.library import find, is_file_name, is_shipped
 from launcher.recipe.merge import Leaves, merge
 from launcher.recipe.overrides import read_extra, read_overrides
 from launcher.recipe.parents import lineage
@@ -47,14 +48,24 @@ def load_recipe(
     leaves = _derive(_output({key: place(leaf) for key, leaf in merged.leaves.items()}))
     built = build(leaves, Origin(kind="recipe", file=str(path)))
     problems += [*merged.problems, *_not_suggested(built.problems, merged.problems)]
+    if problems and (other := of_another_tool(path)):
+        raise RecipeError(other)
     if built.recipe is None:
         raise RecipeError(sorted(problems, key=_order))
     where = origins(built.recipe, built.leaves)
     problems += _about_sound_keys(problems_of(built.recipe, where), built.bad_keys)
     if problems:
         raise RecipeError(sorted(problems, key=_order))
-    notices = (*merged.notices, *notices_of(built.recipe, where))
+    notices = (*_namesake(name_or_file, path), *merged.notices, *notices_of(built.recipe, where))
     return LoadedRecipe(name=path.stem, path=path, recipe=built.recipe, origins=where, notices=notices)
+
+
+def _namesake(typed: str, path: Path) -> list[str]:
+    """A file here of the shipped recipe's name: a bare name means the shipped one."""
+    own = Path.cwd() / f"{typed}.yaml"
+    if is_file_name(typed) or not is_shipped(path) or not own.is_file() or own.resolve() == path:
+        return []
+    return [f"{typed} is the shipped recipe; for the file of that name here type ./{typed}.yaml"]
 
 
 def _not_suggested(problems: Sequence[Problem], others: Sequence[Problem]) -> list[Problem]:

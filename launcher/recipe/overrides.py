@@ -1,5 +1,6 @@
 """`key=value` from the command line: the shortest key that is unique, the value as in a recipe."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -39,8 +40,23 @@ def read_override(argument: str) -> list[Leaf]:
             )
         )
     path = full_path(key.strip())
+    _refuse_two_in_one(argument, raw)
     value, typed = read_value(raw, path)
     return list(unfold(path, value, typed, TYPED))
+
+
+def _refuse_two_in_one(argument: str, raw: str) -> None:
+    """`backend=zero2,gpus=2` is two settings in one word."""
+    second = re.search(r",\s*([a-z_.]+)=", raw)
+    if second and raw.strip()[:1] not in "[{\"'" and ending_with(tuple(second[1].split("."))):
+        raise RecipeError(
+            Problem(
+                where=TYPED.place(),
+                what=f"'{argument}' is two settings in one word",
+                right="a space between two settings",
+                type=re.sub(r",\s*([a-z_.]+=)", r" \1", argument),
+            )
+        )
 
 
 def full_path(key: str) -> tuple[str, ...]:

@@ -1,11 +1,15 @@
 """Files that a recipe names: sought beside it, in the working directory, beside the shipped recipes."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from launcher.data.place import files_in, is_pattern
 from launcher.recipe.library import exists, folder
-from launcher.recipe.provenance import Leaf
+from launcher.recipe.provenance import Leaf, shown
+from launcher.registry import nearest
 
 PATH_KEYS = (
     ("data", "train_file"),
@@ -28,6 +32,39 @@ def resolve(text: str, recipe_path: Path) -> Path:
     """The file's absolute path; the preferred place where it exists nowhere."""
     places = candidates(text, recipe_path)
     return next((place for place in places if exists(place)), places[0])
+
+
+def path_slip(text: str) -> tuple[str, str] | None:
+    """What is wrong with a path that is not meant as it stands: what is right, and the path to type."""
+    if re.search(r"\$\{?\w", text):
+        return "the path written out: a recipe fills in no variables; the shell does, behind key=", text
+    if re.match(r"[A-Za-z]:[\\/]", text):
+        rest = text[3:].replace("\\", "/")
+        return (
+            "a path of this machine; in WSL a Windows disk lies below /mnt",
+            f"/mnt/{text[0].lower()}/{rest}",
+        )
+    if "\\" in text:
+        return "slashes, not backslashes", text.replace("\\", "/")
+    plain = text.strip("\u201c\u201d\u2018\u2019\"' \u3000")
+    return ("no quotes and no spaces around it", plain) if plain != text else None
+
+
+def near_file(places: Sequence[Path]) -> str:
+    """A file that lies where one was sought, under nearly the same name; empty where none does.
+
+    Not among the shipped data, which nobody means by a slip.
+    """
+    for path in places:
+        try:
+            around = islice(path.parent.iterdir(), 1000) if not path.is_relative_to(folder()) else ()
+            names = [each.name for each in around if each.is_file()]
+        except OSError:
+            continue
+        same = [name for name in names if name.lower() == path.name.lower()]
+        if close := same[0] if same else nearest(path.name, names, cutoff=0.75):
+            return shown(path.parent / close)
+    return ""
 
 
 def place(leaf: Leaf) -> Leaf:

@@ -17,6 +17,7 @@ from launcher.recipe import (
     precision_rules,
 )
 from launcher.recipe.given import Given, Notice, Rule
+from launcher.recipe.paths import path_slip
 from launcher.recipe.provenance import Origin
 from launcher.recipe.schema import Recipe
 
@@ -41,6 +42,14 @@ def trackers_agree(given: Given) -> Iterator[Problem]:
         yield given.problem("tracking.report_to", what, "none alone, or the trackers", "report_to: none")
 
 
+def resuming_names_a_place(given: Given) -> Iterator[Problem]:
+    """`true`, as elsewhere, would be a folder of that name."""
+    text = given.recipe.training.resume_from_checkpoint
+    if text is not None and text.strip().lower() in ("true", "yes", "on", "last", "latest"):
+        key, right = "training.resume_from_checkpoint", "auto (the newest whole checkpoint), or a folder"
+        yield given.problem(key, f"'{text}' is no folder", right, "resume_from_checkpoint: auto, or --resume")
+
+
 def pip_package_has_a_folder(given: Given) -> Iterator[Problem]:
     """An empty distribution's name finds nothing."""
     name = given.recipe.model.pip_package
@@ -53,7 +62,21 @@ def pip_package_has_a_folder(given: Given) -> Iterator[Problem]:
         )
 
 
+def paths_are_meant_as_they_stand(given: Given) -> Iterator[Problem]:
+    """`$HOME/runs` would be a folder of that very name."""
+    recipe = given.recipe
+    paths = {
+        "output_dir": recipe.output_dir,
+        "model.model_name_or_path": recipe.model.model_name_or_path,
+        "training.resume_from_checkpoint": recipe.training.resume_from_checkpoint,
+    }
+    for key, text in paths.items():
+        if text is not None and "$" in text and (slip := path_slip(text)):
+            yield given.problem(key, f"'{text}' names a variable", slip[0], f'{key}="{text}"')
+
+
 PROBLEMS: tuple[Rule, ...] = (
+    paths_are_meant_as_they_stand,
     *evaluation_rules.PROBLEMS,
     *batch_rules.PROBLEMS,
     *backend_rules.PROBLEMS,
@@ -62,6 +85,7 @@ PROBLEMS: tuple[Rule, ...] = (
     *freezing_rules.PROBLEMS,
     *optimizer_rules.PROBLEMS,
     trackers_agree,
+    resuming_names_a_place,
     pip_package_has_a_folder,
 )
 NO_EFFECT: tuple[Notice, ...] = (

@@ -6,6 +6,9 @@ from launcher.recipe.keys import PIECES, fields_of, known, options_of, sections
 from launcher.recipe.provenance import Leaf
 from launcher.registry import nearest
 
+_FAR = 0.75  # a name in a known section rarely means a key of another one
+_BY_NAME = ("stage", "zero_stage", "offload", "cpu_offload", "offload_optimizer", "offload_param")
+
 
 def as_typed(leaf: Leaf, path: tuple[str, ...]) -> str:
     """The line or argument to type for the value of `leaf` under another key."""
@@ -20,7 +23,7 @@ def as_typed(leaf: Leaf, path: tuple[str, ...]) -> str:
 
 def unknown_key(leaf: Leaf, piece: str | None = None) -> Problem:
     """The finding for a key that no section has, or that this section's piece has not."""
-    other = _other_piece(leaf, piece)
+    other = _other_piece(leaf, piece) or _in_the_backends_name(leaf)
     if other:
         return other
     meant = _meant(leaf.path)
@@ -36,6 +39,20 @@ def unknown_key(leaf: Leaf, piece: str | None = None) -> Problem:
         what=f"{leaf.key}: unknown key '{leaf.path[-1]}'",
         right=right,
         type=as_typed(leaf, meant) if meant else "launcher cat quickstart",
+    )
+
+
+def _in_the_backends_name(leaf: Leaf) -> Problem | None:
+    """Stage and offload are no options of a backend: they are its name."""
+    if leaf.path[0] != "backend" or leaf.path[-1] not in _BY_NAME:
+        return None
+    stage = leaf.value if leaf.path[-1].endswith("stage") and leaf.value in (1, 2, 3) else 3
+    name = f"zero{stage}" if leaf.path[-1].endswith("stage") else "zero3_offload"
+    return Problem(
+        where=leaf.origin.place(),
+        what=f"{leaf.key}: unknown key '{leaf.path[-1]}'",
+        right="the backend's name says stage and offload: zero1, zero2, zero2_offload, zero3, zero3_offload",
+        type=f"backend: {name}" if leaf.origin.file else f"backend={name}",
     )
 
 
@@ -65,14 +82,26 @@ def _meant(path: tuple[str, ...]) -> tuple[str, ...] | None:
     same = [each for each in known() if each[-1] == name]
     if same:
         return same[0]
+    if own := _of_a_section(path, name):
+        return own
     if len(path) > 1 and (close := nearest(name, fields_of(path[0]) if path[0] in sections() else ())):
         return (path[0], close)
     names = {each[-1]: each for each in known()} | {
         other: tuple(alias.key.split(".")) for other, alias in ALIASES.items()
     }
     names |= {section: (section,) for section in sections()}
-    close = nearest(name, names)
-    return names[close] if close else None
+    close = nearest(name, names, cutoff=_FAR if len(path) > 1 and path[0] in sections() else 0.5)
+    return names[close] if close and len(name) > 2 else None
+
+
+def _of_a_section(path: tuple[str, ...], name: str) -> tuple[str, ...] | None:
+    """`adapter.r` is lora_r, `model_dtype` is model.dtype."""
+    if len(path) > 1 and path[0] in sections():
+        alike = [each for each in fields_of(path[0]) if each.endswith(f"_{name}")]
+        usual = [each for each in alike if each.startswith("lora_")]
+        return next(((path[0], each) for each in (*usual, *alike)), None)
+    first, _, rest = name.partition("_")
+    return (first, rest) if first in sections() and rest in fields_of(first) else None
 
 
 def _all_keys(path: tuple[str, ...]) -> str:

@@ -4,6 +4,7 @@ Other tools' names are translated with one notice each; names that cannot be tak
 reason; what is left must be known. Values are not judged here.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -98,6 +99,13 @@ def _unfold(leaf: Leaf, layer: Layer) -> None:
     key = SHORTHANDS.get(section)
     if key and (section == "tracking" or isinstance(leaf.value, str)):
         layer.add(replace(leaf, path=(section, key)), section)
+        return
+    match = re.fullmatch(r"([a-z_]+)\s*[:=：]\s*(\S.*)", leaf.value) if isinstance(leaf.value, str) else None
+    if match and match[1] in fields_of(section):
+        what = f"{section}: '{leaf.typed}' is no section: a space is missing behind the colon, or the colon"
+        typed = f"{section}: {{{match[1]}: {match[2]}}}"
+        right = f"{match[1]}: {match[2]} in a line of its own, indented below {section}:"
+        layer.problems.append(Problem(where=leaf.origin.place(), what=what, right=right, type=typed))
         return
     layer.problems.append(
         Problem(

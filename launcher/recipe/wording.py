@@ -8,6 +8,7 @@ from pydantic_core import ErrorDetails
 from launcher.errors import Problem
 from launcher.recipe.dump import written
 from launcher.recipe.keys import PIECES, is_free, known
+from launcher.recipe.meant import OTHER_VALUES, meant_number
 from launcher.recipe.provenance import Leaf, Origin
 from launcher.registry import nearest
 
@@ -71,6 +72,8 @@ def problem_of(
     if leaf is None:
         return _missing(key, path, file)
     right = " or ".join(dict.fromkeys(expectation(error) for error in errors))
+    if key in _KEYS and isinstance(leaf.value, list | str):
+        right = _KEYS[key]
     return Problem(
         where=leaf.origin.place(),
         what=f"{key}: '{leaf.typed}' cannot be used",
@@ -89,7 +92,17 @@ def _missing(key: str, path: tuple[str, ...], file: Origin) -> Problem:
     )
 
 
+# What these take, in words that the types do not give.
+_FILES = "one file, or a folder or a pattern of files such as parts/*.csv"
+_KEYS = {
+    "data.train_file": _FILES,
+    "data.eval_file": _FILES,
+    "data.max_length": "a number of tokens, or {percentile: 95, cap: 512}",
+    "hardware.gpus": "how many cards; which ones says CUDA_VISIBLE_DEVICES",
+}
 _EXAMPLES = {
+    "data.train_file": "parts/*.csv",
+    "data.eval_file": "eval.csv",
     "task": "classification",
     "training.eval_steps": "200 steps",
     "training.save_steps": "200 steps",
@@ -103,9 +116,17 @@ def _example(path: tuple[str, ...], leaf: Leaf, errors: Sequence[ErrorDetails]) 
     """A value that the key takes: the nearest choice, the default, or its lowest number."""
     expected = [str(error.get("ctx", {}).get("expected")) for error in errors]
     choices = [name for text in expected for name in re.findall(r"'([^']*)'", text)]
+    if (other := OTHER_VALUES.get(leaf.typed.strip().lower())) in choices and other:
+        return other
     if choices and (close := nearest(leaf.typed, choices)):
         return close
     field = known().get(path)
+    if leaf.key == "hardware.gpus" and re.fullmatch(r"\d+(,\d+)+", leaf.typed):
+        return f"{leaf.typed.count(',') + 1}   (with CUDA_VISIBLE_DEVICES={leaf.typed} in front)"
+    if leaf.value == -1 and field is not None and field.default is None:
+        return "null"  # elsewhere -1 says: not limited
+    if field is not None and (meant := meant_number(leaf.typed, field)):
+        return meant
     default = field.default if field is not None else None
     if isinstance(default, str | int | float):
         return written(default)

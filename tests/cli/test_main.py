@@ -41,6 +41,62 @@ def test_an_unknown_verb_names_the_nearest(run_verb: Any) -> None:
     assert "launcher check" in err
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("lint", "check --ds FILE"),
+        ("train", "launcher run RECIPE"),
+        ("Resume", "--resume"),
+        ("list", "launcher ls"),
+        ("chat", "launcher predict RUN"),
+        ("evaluate", "launcher eval RUN"),
+        ("init", "launcher cp quickstart mine.yaml"),
+    ],
+)
+def test_a_verb_of_elsewhere_names_ours(run_verb: Any, typed: str, meant: str) -> None:
+    code, _, err = run_verb(typed)
+    assert code == 2
+    assert meant in err
+
+
+def test_the_verbs_named_for_those_of_elsewhere_are_there() -> None:
+    assert {typed.split()[0] for typed in dispatcher.OTHER_VERBS.values()} <= set(verbs())
+    assert not set(dispatcher.OTHER_VERBS) & set(verbs())
+
+
+@pytest.mark.parametrize("typed", [["--learning-rate", "1e-3"], ["--learning_rate=1e-3"], ["--lr", "1e-3"]])
+def test_options_of_a_recipe_are_settings_in_every_verb(run_verb: Any, typed: list[str]) -> None:
+    code, out, _ = run_verb("cat", "quickstart", *typed)
+    assert code == 0
+    assert "learning_rate: 0.001" in out or "learning_rate: 1e-3" in out
+    assert run_verb("check", "quickstart", *typed)[0] == 0
+
+
+def test_a_locale_of_ascii_shows_every_letter(tmp_path: Path) -> None:
+    (tmp_path / "配方.yaml").write_text("extends: quickstart\nsummary: 说明\n", encoding="utf-8")
+    code = "import sys; from launcher.cli.main import main; sys.exit(main(['cat', '配方.yaml']))"
+    environ = {"PYTHONIOENCODING": "ascii", "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, check=False)
+    assert (done.returncode, done.stdout.decode()) == (0, "extends: quickstart\nsummary: 说明\n")
+
+
+def test_a_known_error_of_a_library_is_told_beneath_its_traceback(
+    run_verb: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verb = ModuleType("full")
+
+    def fill_up(args: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    verb.SUMMARY, verb.add_arguments, verb.run = "", lambda parser: None, fill_up  # type: ignore[attr-defined]
+    monkeypatch.setattr(dispatcher, "_verb", lambda name: verb)
+    code, _, err = run_verb("ls")
+    assert code == 1
+    assert "Traceback" in err
+    assert "a disk is full" in err
+
+
 @pytest.mark.parametrize("verb", ["ls", "cat", "cp", "check"])
 def test_every_verb_has_help(run_verb: Any, verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:

@@ -39,6 +39,9 @@ def test_no_file_or_a_half_written_one_is_no_code(tmp_path: Path) -> None:
         (2, "something given is wrong"),
         (0, "done"),
         (42, "exit code 42"),
+        (127, "is the environment active?"),
+        (-4, "SIGILL: an instruction that this CPU does not have"),
+        (-25, "ulimit -f"),
         (-40, "signal 40"),
     ],
 )
