@@ -56,7 +56,7 @@ def test_a_folder_that_is_not_there_is_told(run_verb: Run, args_json: str) -> No
     ("words", "said"),
     [
         (("nowhere.json",), "no such file"),
-        ((".",), "no regular file"),
+        ((".",), "this is a folder"),
         (("args.json", "--from", "trainr"), "unknown dialect 'trainr'"),
         (("args.json", "--gpus", "0"), "too few"),
         (("args.json", "nonsense"), "is no setting"),

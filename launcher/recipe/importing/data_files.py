@@ -12,7 +12,7 @@ FILE, EVAL = "data.train_file", "data.eval_file"
 
 def settle_files(draft: Draft) -> None:
     """Files first; else a hub data set by its name, GLUE's by its task."""
-    files = _take(draft, "train_file", "validation_file eval_file", "test_file")
+    files = _take(draft, "train_file data_path", "validation_file eval_file eval_data_path", "test_file")
     hub = _take(draft, "dataset_name", "dataset_config_name dataset_config", "task_name")
     (train_key, train), (eval_key, evaluation), (test_key, test) = files
     if train is not None:

@@ -1,5 +1,6 @@
 """A recipe on the way from another tool's file: what is carried over so far, and what is not, and why."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +12,7 @@ from launcher.redact import redacted_data
 from launcher.registry import nearest
 
 MISSING = object()
+_UNFILLED = re.compile(r"\$\{?[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +83,13 @@ class Draft:
         return self.find(names)[1] not in (MISSING, None)
 
     def put(self, theirs: str, value: Any, ours: Mapping[str, Any]) -> None:
-        """Carry over. What another key has said already, and differently, is left and told."""
+        """Carry over. What another key has said already, and differently, is left and told.
+
+        So is a path with a variable that only the person's shell can fill in.
+        """
+        if isinstance(value, str) and _UNFILLED.search(value):
+            self.leave(theirs, value, "a variable that the file does not set", next(iter(ours), ""))
+            return
         differing = [key for key in ours if key in self.values and self.values[key] != ours[key]]
         if differing:
             key = differing[0]

@@ -6,6 +6,8 @@ from launcher.recipe.importing.values import is_on
 LORA = "adapter.method"
 _PAIRS = (
     "lora_r",
+    "lora_rank",
+    "r",
     "lora_alpha",
     "lora_dropout",
     "lora_target_modules",
@@ -31,6 +33,6 @@ def settle_peft(draft: Draft) -> None:
         draft.put(key, given, {LORA: "lora"})
     elif pairs:
         draft.say(LORA, "lora", "LoRA's keys are given")
-    packed = [name for name in ("load_in_4bit", "load_in_8bit") if is_on(draft.peek(name))]
+    packed = [name for name in ("load_in_4bit", "load_in_8bit", "q_lora") if is_on(draft.peek(name))]
     if packed and LORA not in draft.values:
         draft.say(LORA, "lora", f"{packed[0]}: packed weights cannot be trained themselves")

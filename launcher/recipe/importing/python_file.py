@@ -1,5 +1,7 @@
 """Arguments that stand in a Python file: calls such as TrainingArguments(...), and dicts of arguments.
 
+Unsloth's own calls are read beside them: what it says of model and pairs stands nowhere else.
+
 The file is parsed, never run: only values that are written out are read, in place or under a name.
 """
 
@@ -21,6 +23,14 @@ _MODEL_WORDS = (
     *("torch_dtype", "dtype"),
 )
 _TASKS = {"ForSequenceClassification": "classification", "ForCausalLM": "causal_lm"}
+_UNSLOTH = ("FastLanguageModel", "FastModel", "FastLlamaModel", "FastQwen2Model", "FastMistralModel")
+# Of a trainer's call, as TRL had them before its SFTConfig.
+_TRAINER_WORDS = ("max_seq_length", "packing", "dataset_text_field", "neftune_noise_alpha")
+_OF_PEFT = ("r", "lora_alpha", "lora_dropout", "target_modules", "use_rslora", "modules_to_save")
+_PREFERENCES = re.compile(
+    r"(DPO|GRPO|ORPO|KTO|PPO|CPO|XPO|RLOO|BCO|NashMD|OnlineDPO|Reward|PRM)(Trainer|Config)"
+)
+_NOT_DONE = {"ForSeq2SeqLM": "encoder-decoder models", "ForTokenClassification": "labels of single tokens"}
 _DICTS = ("training_args", "training_arguments", "train_args", "args", "arguments")
 
 
@@ -53,10 +63,10 @@ def read_calls(path: Path, text: str) -> Calls:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = getattr(error, "lineno", None) or 1
         raise _refuse(f"{shown(path)}:{line}", "the file is not Python text") from error
-    reading = _Reading(worth=worth_in(tree))
+    reading = _Reading(worth=worth_in(tree), path=path)
     for node in ast.walk(tree):
         reading.look_at(node)
-    if not reading.values:
+    if not reading.values and not reading.beside.get("use_peft"):
         raise _refuse(shown(path), f"no call of {', '.join(_CALLS)} with keyword arguments is in the file")
     return reading.calls()
 
@@ -66,6 +76,7 @@ class _Reading:
     """What has been found in one file so far; `beside` says less than the calls of arguments do."""
 
     worth: Worth
+    path: Path
     values: dict[str, Any] = field(default_factory=dict)
     beside: dict[str, Any] = field(default_factory=dict)
     found: list[str] = field(default_factory=list)
@@ -89,14 +100,20 @@ class _Reading:
         """Take over what the part of the file says."""
         if isinstance(node, ast.Call):
             name = _called(node)
+            if match := _PREFERENCES.fullmatch(name):
+                raise _not_done(f"{shown(self.path)}:{node.lineno}", match[0])
             if name.endswith(_CALLS):
                 self._arguments(node, name)
             elif name == "from_pretrained":
                 self._model(node)
+            elif name == "get_peft_model" and _owner(node).endswith(_UNSLOTH):
+                self._unsloth_pairs(node)
             elif name == "load_dataset":
                 self._rows(node)
             elif name.endswith("Trainer"):
                 self._beside("model_name_or_path", _text(self._word(node, "model")))
+                for word in _TRAINER_WORDS:
+                    self._beside(word, self._word(node, word))
         elif (
             isinstance(node, ast.Assign | ast.AnnAssign)
             and isinstance(node.value, ast.Dict)
@@ -107,6 +124,8 @@ class _Reading:
 
     def _arguments(self, node: ast.Call, name: str) -> None:
         self.found.append(f"{name}(...) in line {node.lineno}")
+        if name.endswith("SFTConfig"):
+            self.task = self.task or "causal_lm"
         for word in node.keywords:
             if word.arg:
                 self.values[_renamed(name, word.arg)] = self._value(word.value)
@@ -123,7 +142,12 @@ class _Reading:
 
     def _model(self, node: ast.Call) -> None:
         """`AutoModelForCausalLM.from_pretrained("NAME", ...)`; the class says the task."""
-        owner = ast.unparse(node.func.value) if isinstance(node.func, ast.Attribute) else ""
+        owner = _owner(node)
+        if owner.endswith(_UNSLOTH):
+            self._unsloth_model(node)
+            return
+        if what := next((what for end, what in _NOT_DONE.items() if owner.endswith(end)), ""):
+            self.notes.append(f"line {node.lineno}: {owner}: {what} are not trained here")
         task = next((task for end, task in _TASKS.items() if owner.endswith(end)), "")
         if not task:
             return
@@ -132,6 +156,29 @@ class _Reading:
         self._beside("model_name_or_path", _text(first))
         for name in _MODEL_WORDS:
             self._beside(name, self._word(node, name))
+
+    def _unsloth_model(self, node: ast.Call) -> None:
+        """`FastLanguageModel.from_pretrained(model_name=..., load_in_4bit=...)`, which packs unless told."""
+        self.task = self.task or "causal_lm"
+        self.found.append(f"{_owner(node)}.from_pretrained(...) in line {node.lineno}")
+        first = self._value(node.args[0]) if node.args else self._word(node, "model_name")
+        self._beside("model_name_or_path", _text(first))
+        self._beside("max_seq_length", self._word(node, "max_seq_length"))
+        is_full = self._word(node, "full_finetuning") is True
+        packed = self._word(node, "load_in_4bit")
+        if packed is None and not is_full and self._word(node, "load_in_8bit") is not True:
+            self.notes.append("load_in_4bit: true, Unsloth's default")
+        self._beside("load_in_4bit", not is_full if packed is None else packed)
+        self._beside("load_in_8bit", self._word(node, "load_in_8bit"))
+
+    def _unsloth_pairs(self, node: ast.Call) -> None:
+        """`FastLanguageModel.get_peft_model(model, r=16, ...)`."""
+        self.found.append(f"{_owner(node)}.get_peft_model(...) in line {node.lineno}")
+        self._beside("use_peft", True)
+        for word in _OF_PEFT:
+            self._beside({"r": "lora_r"}.get(word, word), self._word(node, word))
+        if self._word(node, "use_gradient_checkpointing") in (True, "unsloth"):
+            self._beside("gradient_checkpointing", True)
 
     def _rows(self, node: ast.Call) -> None:
         """`load_dataset("json", data_files=...)`, or a name of the hub."""
@@ -201,6 +248,21 @@ def _refuse(where: str, what: str) -> BadValue:
             type="training_args.to_json_string() in your script prints them",
         )
     )
+
+
+def _not_done(where: str, name: str) -> BadValue:
+    return BadValue(
+        Problem(
+            where=where,
+            what=f"{name}: training by preferences or rewards is not done here",
+            right="SFTTrainer with SFTConfig, or Trainer with TrainingArguments",
+            type="docs/not-here.md says what is not done",
+        )
+    )
+
+
+def _owner(node: ast.Call) -> str:
+    return _unparsed(node.func.value) if isinstance(node.func, ast.Attribute) else ""
 
 
 def _called(node: ast.Call) -> str:

@@ -10,9 +10,17 @@ from typing import Any
 
 from launcher.recipe.scalars import read_scalar
 
-_ASSIGNED = re.compile(r"^\s*(?:export\s+)?([A-Za-z_]\w*)=(\"[^\"]*\"|'[^']*'|[^\s;&|]*)\s*$")
-_VARIABLE = re.compile(r"\$(?:\{(\w+)(?::?-([^}]*))?\}|(\w+))")
-_STARTERS = ("python", "python3", "torchrun", "accelerate", "deepspeed", "llamafactory-cli", "axolotl", "trl")
+_ASSIGNED = re.compile(
+    r"""^\s*(?:export\s+|set\s+|\$env:)?([A-Za-z_]\w*)\s?(\+?)=\s?("[^"]*"|'[^']*'|\([^()]*\)|[^\s;&|()]*)\s*;?\s*$"""
+)
+_OPEN_VALUE = re.compile(r"""^\s*(?:export\s+)?[A-Za-z_]\w*\+?=(?:"[^"]*|\([^()]*)$""")
+_VARIABLE = re.compile(r"\$(?:\{(\w+)(?:\[[@*]\])?(?::?-([^}]*))?\}|(\w+))")
+_ARRAY = re.compile(r"\"(\$\{\w+\[@\]\})\"")  # "${ARGS[@]}" is one word for each of its parts
+_STARTERS = (
+    *("python", "python3", "torchrun", "accelerate", "deepspeed"),
+    *("llamafactory-cli", "axolotl", "trl", "swift"),
+)
+_TOOLS = ("llamafactory-cli", "axolotl", "trl", "swift")
 _ENDS = ("&&", "||", "|", ";", "&", ">", ">>", "2>&1", "2>", "&>", "<")
 _COUNTS = ("nproc_per_node", "num_processes", "num_gpus", "nproc-per-node", "num-processes")
 _VALUED = {
@@ -62,10 +70,12 @@ def commands_in(text: str) -> list[Command]:
     found = []
     for line in _joined(text):
         if assigned := _ASSIGNED.match(line):
-            variables[assigned.group(1)] = _filled(assigned.group(2).strip("\"'"), variables)
+            name, adds, value = assigned.groups()
+            value = _filled(value[1:-1] if value[:1] in ("(", '"', "'") else value, variables)
+            variables[name] = f"{variables.get(name, '')} {value}".strip() if adds else value
             continue
         try:
-            words = shlex.split(_filled(line, variables), comments=True)
+            words = shlex.split(_filled(_ARRAY.sub(r"\1", line), variables), comments=True)
         except ValueError:
             continue  # quotes that do not close: no command that could be read
         for part in _parts(words):
@@ -76,14 +86,20 @@ def commands_in(text: str) -> list[Command]:
 
 
 def _joined(text: str) -> list[str]:
-    """The lines, those that a backslash continues put together; comments between them left out."""
+    """The lines, those that go on put together: behind a backslash, inside an array or a quoted value.
+
+    Comments between them are left out. PowerShell goes on behind a backtick, Windows' shell behind a caret.
+    """
     lines: list[str] = []
     open_line = ""
     for line in text.replace("\r\n", "\n").splitlines():
         if open_line and line.lstrip().startswith("#"):
             continue
-        if line.rstrip().endswith("\\"):
+        if line.rstrip().endswith(("\\", " `", " ^")):
             open_line += line.rstrip()[:-1] + " "
+            continue
+        if _OPEN_VALUE.match(open_line + line):
+            open_line += (re.sub(r"(^|\s)#.*$", "", line) if "=(" in open_line + line else line) + " "
             continue
         lines.append(open_line + line)
         open_line = ""
@@ -125,9 +141,24 @@ def read_words(words: list[str], variables: dict[str, str] | None = None) -> Com
         command.starter = rest.pop(0).rsplit("/", 1)[-1]
         _read_starter(command, rest)
         command.options = options_of(rest)
+    if command.starter == "swift":
+        _of_swift(command.options)
     if command.num_processes is None:
         command.num_processes = _from_environment(environ, command.starter)
     return command
+
+
+def _of_swift(options: dict[str, Any]) -> None:
+    """ms-swift's own names for model and method; the others are those of TrainingArguments."""
+    if "model" in options:
+        options["model_name_or_path"] = options.pop("model")
+    kind = options.pop("train_type", options.pop("tuner_type", "lora"))
+    if kind == "lora":
+        options.setdefault("use_peft", True)
+    elif kind != "full":
+        options["train_type"] = kind
+    if "quant_bits" in options:
+        options[f"load_in_{options.pop('quant_bits')}bit"] = True
 
 
 def _read_starter(command: Command, rest: list[str]) -> None:
@@ -144,10 +175,10 @@ def _read_starter(command: Command, rest: list[str]) -> None:
             break
         if word == "launch" and starter == "accelerate":
             continue
-        if word in ("train", "sft") and starter in ("llamafactory-cli", "axolotl", "trl"):
+        if word in ("train", "sft", "pt") and starter in _TOOLS:
             command.script = f"{starter} {word}"
             break
-        if word.startswith("-") and starter not in ("llamafactory-cli", "axolotl", "trl"):
+        if word.startswith("-") and starter not in _TOOLS:
             _starter_option(command, starter, word.lstrip("-"), rest)
             continue
         command.script = word

@@ -15,6 +15,8 @@ from launcher.recipe.importing.python_file import read_calls
 from launcher.recipe.importing.shell import Command, commands_in, read_words
 from launcher.recipe.provenance import shown
 
+_READ = (".json", ".yaml", ".yml", ".sh", ".py", ".ipynb")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
@@ -48,10 +50,16 @@ def read_source(path: Path) -> Source:
     """The file as a Source. Raises RecipeError for what is none of the forms."""
     if path.suffix in (".bin", ".pt", ".pth"):
         raise _pickle(path)
+    if not path.is_file():
+        raise _not_there(path)
     text = read_text(path)
+    if path.suffix == ".ipynb":
+        return _from_python(path, _code_of_notebook(path, text))
     stripped = text.lstrip("\ufeff \t\r\n")
     if not stripped:
         raise _unreadable(path, "is empty")
+    if path.suffix in (".toml", ".ini", ".cfg"):
+        raise _unreadable(path, f"is {path.suffix[1:].upper()}, which no tool that is known here takes")
     if stripped[0] in "{[" and path.suffix != ".py":
         return _from_json(path, text)
     if path.suffix == ".py" or re.match(r"\w*(TrainingArguments|Config)\(", stripped):
@@ -61,6 +69,17 @@ def read_source(path: Path) -> Source:
     if path.suffix in (".yaml", ".yml"):
         return _from_yaml(path, text)
     return _from_text(path, text)
+
+
+def _code_of_notebook(path: Path, text: str) -> str:
+    """The code cells of a notebook, one below the other, without the lines that only a notebook runs."""
+    try:
+        cells = json.loads(text)["cells"]
+        parts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise _unreadable(path, "is no notebook") from error
+    lines = [line for part in parts for line in part.splitlines()]
+    return "\n".join("" if line.lstrip().startswith(("!", "%", "?")) else line for line in lines) + "\n"
 
 
 def _from_json(path: Path, text: str) -> Source:
@@ -141,6 +160,19 @@ def _from_text(path: Path, text: str) -> Source:
         return _from_yaml(path, text)
     except RecipeError as error:
         raise _unreadable(path, "is none of the known forms") from error
+
+
+def _not_there(path: Path) -> RecipeError:
+    what = "this is a folder" if path.is_dir() else "there is no such file"
+    inside = sorted(each.name for each in path.iterdir() if each.suffix in _READ) if path.is_dir() else []
+    return BadValue(
+        Problem(
+            where=shown(path),
+            what=what,
+            right=f"one file of another tool{'; in it: ' + ', '.join(inside[:6]) if inside else ''}",
+            type=f"launcher import {shown(path / inside[0])}" if inside else f"ls {shown(path.parent)}",
+        )
+    )
 
 
 def _unreadable(path: Path, what: str) -> RecipeError:

@@ -53,6 +53,10 @@ def _settle_task(draft: Draft) -> None:
     if draft.source.task:
         draft.say("task", draft.source.task, "by the model's class")
         return
+    kind = str(draft.peek("task_type", "")).rpartition(".")[2]
+    if task := {"CAUSAL_LM": "causal_lm", "SEQ_CLS": "classification"}.get(kind):
+        draft.say("task", task, f"by task_type: {kind}")
+        return
     script = draft.source.command.script if draft.source.command else ""
     metric = str(draft.peek("metric_for_best_model", ""))
     if any(part in script for part in ("glue", "classif", "xnli")) or draft.has("task_name"):

@@ -26,6 +26,15 @@ def _warmup(value: Any) -> Any:
     return above_zero(value)
 
 
+def _peft_type(value: Any) -> str:
+    """PEFT's own names, as text or as an enumeration's member."""
+    name = str(value).rpartition(".")[2].upper()
+    known = {"LORA": "lora", "IA3": "ia3", "PREFIX_TUNING": "prefix", "PROMPT_TUNING": "prompt"}
+    if name not in (known := {**known, "P_TUNING": "p_tuning"}):
+        raise ValueError(f"one of {', '.join(known)} is known here")
+    return known[name]
+
+
 def _sampling(value: Any) -> bool:
     if value in (None, "random", "sequential"):
         raise Nothing
@@ -170,25 +179,26 @@ TRAINING_ROWS: tuple[Row, ...] = (
 )
 
 SCRIPT_ROWS: tuple[Row, ...] = (
-    same("model_name_or_path", "model.model_name_or_path"),
+    same("model_name_or_path base_model_name_or_path", "model.model_name_or_path"),
     same("model_revision", "model.revision", "main says nothing"),
     read("torch_dtype dtype", "model.dtype", dtype),
     read("attn_implementation", "model.attn_implementation", attention),
     read("trust_remote_code", "model.trust_remote_code", yes(True)),
-    read("load_in_4bit", "model.load_in_4bit", yes(True)),
+    read("load_in_4bit q_lora", "model.load_in_4bit", yes(True)),
     read("load_in_8bit", "model.load_in_8bit", yes(True)),
     same("bnb_4bit_quant_type", "model.bnb_4bit_quant_type"),
     read("bnb_4bit_use_double_quant use_bnb_nested_quant", "model.bnb_4bit_use_double_quant", truth),
     needless("bnb_4bit_compute_dtype", "follows training.precision"),
     together("use_peft", "adapter.method", "lora"),
-    read("lora_r", "adapter.lora_r", whole_above_zero),
+    read("peft_type", "adapter.method", _peft_type, "as an adapter_config.json has it"),
+    read("lora_r lora_rank r", "adapter.lora_r", whole_above_zero),
     read("lora_alpha", "adapter.lora_alpha", above_zero),
     read("lora_dropout", "adapter.lora_dropout", number),
     read("lora_target_modules target_modules", "adapter.lora_target_modules", targets),
     read("use_rslora", "adapter.use_rslora", truth),
     read("use_dora", "adapter.use_dora", truth),
-    together("train_file", "data.train_file"),
-    together("validation_file eval_file", "data.eval_file"),
+    together("train_file data_path", "data.train_file", "data_path as in Alpaca's and FastChat's scripts"),
+    together("validation_file eval_file eval_data_path", "data.eval_file"),
     together("test_file", "data.eval_file", "only where there is no validation_file"),
     together(
         "dataset_name dataset_config_name dataset_config",
@@ -199,7 +209,11 @@ SCRIPT_ROWS: tuple[Row, ...] = (
     together("dataset_test_split eval_split", "data.eval_split"),
     together("task_name", "data.train_file", "GLUE: hf://nyu-mll/glue, data.subset"),
     together("validation_split_percentage", "data.eval_fraction", "percent there, a share here"),
-    read("max_seq_length max_length block_size cutoff_len", "data.max_length", whole_above_zero),
+    read(
+        "max_seq_length max_length block_size cutoff_len model_max_length",
+        "data.max_length",
+        whole_above_zero,
+    ),
     read("max_train_samples", "data.max_train_rows", whole_above_zero),
     read("max_eval_samples max_val_samples", "data.max_eval_rows", whole_above_zero),
     read("packing", "data.packing", yes(True)),
@@ -213,7 +227,7 @@ SCRIPT_ROWS: tuple[Row, ...] = (
     needless(
         "pad_to_max_length streaming use_fast_tokenizer low_cpu_mem_usage cache_dir use_auth_token token "
         "keep_linebreaks ignore_mismatched_sizes dataset_num_proc trust_remote_code_dataset task_type bias "
-        "lora_task_type inference_mode",
+        "lora_task_type inference_mode lazy_preprocess auto_mapping peft_version fan_in_fan_out",
         "decided here, or without meaning here",
     ),
     left(
