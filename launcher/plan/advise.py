@@ -5,7 +5,7 @@ The planner then says what of it fits the card, and how.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from launcher.adapters.options import METHODS
@@ -36,6 +36,8 @@ LARGE_CARD_GIB = 38
 FULL_ON_LARGE_CARD = 4_000_000_000
 # A plan whose memory is derived and not validated leaves so much of the card free.
 CAUTIOUS_SHARE = 0.85
+# Asked in this order for a job that the given card cannot hold.
+LARGER_CARDS = ("rtx4090", "vgpu48", "a100_sxm_80", "h20")
 # A step that much longer is worth a simpler backend.
 HARDLY_SLOWER = 1.1
 
@@ -53,6 +55,14 @@ class Advice:
 
 def advise(situation: Situation) -> Advice:
     """The first method in the order of the data that fits. Raises DoesNotFit where none does."""
+    found, rejected = _tried(situation)
+    if found is None:
+        raise DoesNotFit(_nothing_fits(situation, rejected))
+    return found
+
+
+def _tried(situation: Situation) -> tuple[Advice | None, list[str]]:
+    """The advice, or None with what was tried and why it does not fit."""
     gpu = catalog.get(situation.gpu, "--gpu")
     machine = pretend_machine(gpu.name, situation.gpus)
     shape = _shape(situation)
@@ -66,8 +76,9 @@ def advise(situation: Situation) -> Advice:
             continue
         final = turned(recipe, {**best.candidate.changes, MICRO: best.candidate.setting.micro_batch})
         found = choices(situation, final, shape, gpu, machine, best, why)
-        return Advice(situation=situation, recipe=final, choices=found, judged=best, rejected=tuple(rejected))
-    raise DoesNotFit(_nothing_fits(situation, rejected))
+        made = Advice(situation=situation, recipe=final, choices=found, judged=best, rejected=tuple(rejected))
+        return made, rejected
+    return None, rejected
 
 
 def _shape(situation: Situation) -> ModelShape:
@@ -173,10 +184,16 @@ def _training(situation: Situation, task: str, method: str) -> Mapping[str, Any]
 
 
 def _nothing_fits(situation: Situation, rejected: list[str]) -> Problem:
+    """What to type is one that does fit: more of the same cards, else fewer of a larger one."""
+    cards = [(situation.gpu, situation.gpus * more) for more in (2, 4, 8) if situation.gpus * more <= 8]
+    cards += [(name, count) for count in (1, 2, 4, 8) for name in LARGER_CARDS]
+    fitting = (each for each in cards if _tried(replace(situation, gpu=each[0], gpus=each[1]))[0])
+    found = next(fitting, None)
+    line = f"launcher advise --model {situation.model} --rows {situation.rows}"
     return Problem(
         where=f"{situation.model} on {situation.gpus} x {situation.gpu}",
         what="no method fits: " + "; ".join(rejected),
-        right="a larger card, more cards, a shorter --max-length or a smaller model",
-        type=f"launcher advise --model {situation.model} --rows {situation.rows} --gpu {situation.gpu} "
-        f"--gpus {situation.gpus * 2}",
+        right="a larger card, more cards, a shorter --max-length or a smaller model"
+        + ("" if found else f" (nor does any on 8 x {LARGER_CARDS[-1]})"),
+        type=f"{line} --gpu {found[0]} --gpus {found[1]}" if found else f"{line} --gpu CARD --gpus N",
     )

@@ -174,7 +174,11 @@ def _no_model(run: Path) -> ExportError:
     what = "there is no trained model here" if run.exists() else "there is no such folder"
     right = f"a run folder that has final/{FACTS}, such as runs/quickstart"
     type_ = "launcher run quickstart, then launcher predict runs/quickstart TEXT"
-    if (run / "recipe.yaml").is_file():
+    around = run.resolve().parent
+    if run.name.startswith("checkpoint-") and (around / "final" / FACTS).is_file():
+        what, right = "this is a checkpoint, for going on from", "the run's folder, whose model is in final/"
+        type_ = f"launcher predict {run.parent} TEXT"
+    elif (run / "recipe.yaml").is_file():
         steps = steps_saved(run)
         held = f"its newest checkpoint is of step {max(steps)}" if steps else "it has no checkpoint yet"
         what = f"there is no trained model here: this run has not ended ({held})"

@@ -270,7 +270,7 @@ def test_without_cards_an_instance_still_prepares(tmp_path: Path) -> None:
 
 
 def test_folklore_and_mirror_beside_proxy_are_notes() -> None:
-    environ = {"NVIDIA_TF32_OVERRIDE": "0", "HF_ENDPOINT": "https://hf-mirror.com", "https_proxy": "p"}
+    environ = {"NVIDIA_TF32_OVERRIDE": "0", "HF_ENDPOINT": "https://hf-mirror.com", "https_proxy": "http://p"}
     found = findings("folklore", patient(environ=environ))
     assert [each.status for each in found] == ["note", "note"]
     assert "switches TF32 off" in found[0].needed
@@ -336,7 +336,7 @@ def test_a_check_that_fails_itself_is_a_finding_and_the_others_go_on(monkeypatch
 
 def test_no_secret_of_an_address_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CHECKS, "_pieces", {"folklore": CHECKS.get("folklore")})
-    environ = {"HF_ENDPOINT": "https://me:pa55word@mirror.example", "https_proxy": "p"}
+    environ = {"HF_ENDPOINT": "https://me:pa55word@mirror.example", "https_proxy": "http://p"}
     [told] = examine(patient(environ=environ))
     assert "pa55word" not in told.findings[0].found and "mirror.example" in told.findings[0].found
 

@@ -159,6 +159,20 @@ def test_mirror_and_proxy_together_are_warned_of_with_what_to_unset() -> None:
         ("TOKENIZERS_PARALLELISM=false", "one core"),
         ("TRANSFORMERS_CACHE=/x", "HF_HOME"),
         ("NCCL_SHM_DISABLE=1", "slower"),
+        ("PYTORCH_CUDA_ALLOC_CONF=expandable_segments=True", "a word that it does not know"),
+        ("CUDA_VISIBLE_DEVICES=0 1", "commas between"),
+        ("CUDA_VISIBLE_DEVICES=0\uff0c1", "commas between"),
+        ("CUDA_VISIBLE_DEVICES=cuda:0", "commas between"),
+        ("CUDA_VISIBLE_DEVICES=0,0", "each once"),
+        ("OMP_NUM_THREADS=0", "takes all cores"),
+        ("HF_ENDPOINT=hf-mirror.com", "without https://"),
+        ("https_proxy=127.0.0.1:7890", "without http://"),
+        ("HF_HUB_ENABLE_HF_TRANSFER=1", "not used any more"),
+        ("WANDB_DISABLED=true", "Trainer reads it"),
+        ("NCCL_BLOCKING_WAIT=1", "TORCH_NCCL_BLOCKING_WAIT"),
+        ("WORLD_SIZE=2", "waits for other ranks"),
+        ("MASTER_PORT=auto", "no port's number"),
+        ("ACCELERATE_MIXED_PRECISION=fp16", "takes itself for accelerate's"),
     ],
 )
 def test_folklore_is_corrected(given: str, truth: str) -> None:
@@ -171,7 +185,19 @@ def test_folklore_is_corrected(given: str, truth: str) -> None:
 
 @pytest.mark.parametrize(
     "given",
-    ["NVIDIA_TF32_OVERRIDE=1", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", "CUDA_LAUNCH_BLOCKING=0"],
+    [
+        "NVIDIA_TF32_OVERRIDE=1",
+        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+        "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128,roundup_power2_divisions:[256:1,512:2]",
+        "CUDA_LAUNCH_BLOCKING=0",
+        "CUDA_VISIBLE_DEVICES=0,1",
+        "CUDA_VISIBLE_DEVICES=GPU-5f0e9c2a-1b2c-3d4e-5f60-718293a4b5c6",
+        "CUDA_VISIBLE_DEVICES=-1",
+        "OMP_NUM_THREADS=8",
+        "HF_ENDPOINT=https://hf-mirror.com",
+        "https_proxy=http://127.0.0.1:7890",
+        "MASTER_PORT=29501",
+    ],
 )
 def test_a_variable_that_does_what_it_is_set_for_is_no_folklore(given: str) -> None:
     name, _, value = given.partition("=")
