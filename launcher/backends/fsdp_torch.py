@@ -103,8 +103,8 @@ class ShardedStrategy(PlainStrategy):
         for name, parameter in self.named_trainable():
             piece = self.pieces[parameter]
             held = self.optimizer.state.get(piece, {})
-            found = {"weight": _whole(piece.detach(), parameter, self.mesh)}
-            yield name, found | {k: _whole(held[k], parameter, self.mesh) for k in MOMENTS if k in held}
+            found = {"weight": self._whole(piece.detach(), parameter)}
+            yield name, found | {k: self._whole(held[k], parameter) for k in MOMENTS if k in held}
 
     def load_state(self, read: Callable[[str], ParameterState], *, num_updates: int) -> None:
         """Each rank keeps its piece of every tensor."""
@@ -124,7 +124,20 @@ class ShardedStrategy(PlainStrategy):
         """Gathered parameter by parameter, copied off the device."""
         self._settle()
         for name, parameter in self.parts.module.named_parameters():
-            yield name, _whole(_local(parameter), parameter, self.mesh).to("cpu", copy=True)
+            yield name, self._whole(_local(parameter), parameter).to("cpu", copy=True)
+
+    def _whole(self, piece: Tensor, like: Tensor) -> Tensor:
+        """The full tensor, on the device, of pieces laid out as `like` is."""
+        assert isinstance(like, DTensor)
+        spread = DTensor.from_local(
+            piece.to(self.parts.device),
+            self.mesh,
+            like.placements,
+            run_check=False,
+            shape=like.shape,
+            stride=like.stride(),
+        )
+        return spread.full_tensor()
 
     def local_tensors(self) -> Iterator[tuple[str, Tensor]]:
         """The pieces."""
@@ -180,15 +193,6 @@ def _local(tensor: Tensor) -> Tensor:
         local: Any = tensor.to_local() if isinstance(tensor, DTensor) else tensor
     piece: Tensor = local.detach()
     return piece
-
-
-def _whole(piece: Tensor, like: Tensor, mesh: DeviceMesh) -> Tensor:
-    """The full tensor of pieces laid out as `like` is."""
-    assert isinstance(like, DTensor)
-    on_mesh = piece.to(mesh.device_type)
-    shape, stride = like.shape, like.stride()
-    spread = DTensor.from_local(on_mesh, mesh, like.placements, run_check=False, shape=shape, stride=stride)
-    return spread.full_tensor()
 
 
 def _piece_of(full: Tensor, like: Tensor, mesh: DeviceMesh) -> Tensor:

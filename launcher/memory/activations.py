@@ -71,17 +71,54 @@ def casts_inputs(sizes: Sizes) -> bool:
     return sizes.residual_bytes > sizes.compute_bytes
 
 
+def keeps_inputs(setting: Setting) -> bool:
+    """Whether every linear layer, frozen ones too, saves its input as it comes, and no cast copies.
+
+    DeepSpeed's stage 3 puts a function of its own in the place of `F.linear` for the whole process
+    (deepspeed 0.19.8, zero/linear.py, `LinearFunctionForZeroStage3`). GPT-2's blocks call addmm instead.
+    """
+    return setting.sharding_kind == "zero3" and setting.shape.model_type != "gpt2"
+
+
+def _kept_input(
+    setting: Setting, sizes: Sizes, linears: list[LinearShape], *, is_saved: bool, width: int
+) -> float:
+    """The common input once, unless something saves it anyway; LoRA pairs in a wider type a copy each."""
+    features = linears[0].in_features
+    kept = 0 if is_saved else width * features
+    if setting.adapter is None:
+        return kept
+    beside = sum(linear.name in setting.adapter.targets for linear in linears)
+    copies = sizes.trained_bytes if sizes.trained_bytes > width else 0
+    mask = 1 + width if setting.adapter.dropout else 0
+    return kept + beside * (copies + mask) * features
+
+
+def _normed_bytes(setting: Setting, sizes: Sizes) -> int:
+    """An element of what a norm hands on: layer norm under autocast gives fp32."""
+    return 4 if setting.shape.norm == "layer" and not setting.pure else sizes.residual_bytes
+
+
 def _input_bytes(
-    setting: Setting, sizes: Sizes, linears: list[LinearShape], *, is_saved: bool = False, is_cast: bool
+    setting: Setting,
+    sizes: Sizes,
+    linears: list[LinearShape],
+    *,
+    is_saved: bool = False,
+    is_cast: bool,
+    width: int = 0,
 ) -> float:
     """Bytes a token that linear layers with one common input save of it.
 
     A trained weight saves its input: one tensor, or a copy each where autocast casts (`is_cast`); nothing
     more where it is saved anyway (`is_saved`). A frozen weight saves nothing, but each LoRA pair beside it
     its own copy, as peft casts to the pair's type, then autocast to the compute type; with dropout a byte
-    an element for the mask.
+    an element for the mask. `width`: bytes of an element as it comes, where that is no norm's output.
     """
     c, features = sizes.compute_bytes, linears[0].in_features
+    if keeps_inputs(setting):
+        width = width or (c if is_saved else _normed_bytes(setting, sizes))
+        return _kept_input(setting, sizes, linears, is_saved=is_saved, width=width)
     if setting.adapter is None:
         if is_cast:
             return len(linears) * c * features
@@ -204,7 +241,8 @@ def mlp_saved(setting: Setting, sizes: Sizes) -> tuple[Line, ...]:
     into, out = _split(setting, "mlp")
     inner, why = _inner_bytes(setting, sizes)
     cast_out = setting.shape.activation in _COMPOSED_GELU and sizes.compute_bytes < 4
-    product = _input_bytes(setting, sizes, out, is_saved=False, is_cast=cast_out) if out else 0
+    width = 4 if cast_out and not setting.pure else sizes.activation_bytes
+    product = _input_bytes(setting, sizes, out, is_cast=cast_out, width=width) if out else 0
     return (
         Line(
             name="MLP inputs",

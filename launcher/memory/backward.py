@@ -22,10 +22,12 @@ from launcher.memory.step_parts import (
     checkpoints,
     embeddings,
     gradients,
+    kept_by_block,
     saved,
     term,
     total,
 )
+from launcher.memory.zero3_terms import gathers, whole_of
 
 
 def backward(parts: StepParts, at_loss: Terms) -> Terms:
@@ -42,12 +44,24 @@ def backward(parts: StepParts, at_loss: Terms) -> Terms:
 
 
 def _ends(parts: StepParts) -> list[int]:
-    """The blocks at whose work a worst moment may lie: first and last, under FSDP2 their neighbours too."""
+    """The blocks at whose work a worst moment may lie: first and last, under FSDP2 their neighbours too.
+
+    ZeRO-3: where what is gathered and what is saved are most together.
+    """
     layers = parts.graph_blocks
     if not layers:
         return []
     near = {min(1, layers - 1), max(0, layers - 2)} if parts.gradients.is_whole_first else set()
+    if gathers(parts.setting):
+        found, width = whole_of(parts.setting, parts.sizes).backward, parts.sizes.weight_bytes
+        kept = kept_by_block(parts)
+        near = {max(range(layers), key=lambda i: i * kept + width * found[place(parts, i)])}
     return sorted({0, layers - 1} | near)
+
+
+def place(parts: StepParts, index: int) -> int:
+    """The number of a block, which `index` counts from the lowest one that keeps anything."""
+    return max(0, parts.setting.shape.num_layers - max(1, parts.graph_blocks) + index)
 
 
 def _common(parts: StepParts, *, inputs: int, below: int) -> Terms:
@@ -89,7 +103,7 @@ def _block_at_work(parts: StepParts, index: int, moment: Moment) -> Terms:
             setting,
             sizes,
             ahead=next_unit(setting, sizes, index) if reaches else 0,
-            is_late=index == parts.graph_blocks - 1,
+            at=("backward", place(parts, index)),
         ),
         *unreduced_terms(setting, sizes, parts.gradients, has_sent=index < parts.graph_blocks - 1),
         *whole_gradient_terms(setting, sizes),
@@ -124,7 +138,7 @@ def _embeddings_done(parts: StepParts) -> Terms:
             *(parts.kept_gradients or (blocks if whole_root else gradients(setting, sizes))),
             *stream,
             *tied_gradient(setting, sizes),
-            *gathered_terms(setting, sizes),
+            *gathered_terms(setting, sizes, at=("end", 0)),
             *whole_root,
             *parts.exchange,
         ]
@@ -133,6 +147,6 @@ def _embeddings_done(parts: StepParts) -> Terms:
         *stream,
         *tied_gradient(setting, sizes),
         *term("whole root gradient", found.head + found.embeddings, "head and embeddings x dtype"),
-        *gathered_terms(setting, sizes, copies=0, with_embeddings=True),
+        *gathered_terms(setting, sizes, copies=0, with_embeddings=True, at=("end", 0)),
         *unreduced_terms(setting, sizes, found, has_sent=True),
     ]

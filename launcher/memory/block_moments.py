@@ -12,6 +12,7 @@ from launcher.memory.activations import (
     attention_backward,
     attention_saved,
     casts_inputs,
+    keeps_inputs,
     mlp_backward,
     mlp_saved,
     norms_saved,
@@ -155,7 +156,7 @@ def _forward(setting: Setting, sizes: Sizes) -> Lines:
     if not shape.is_post_norm:
         return (Line(name="block's outputs", per_token=(3 * r + 2 * c) * h, formula="(3 r + 2 c) h"),)
     saves_product = any(line.name == "MLP product" and line.per_token for line in mlp_saved(setting, sizes))
-    saves_input = sizes.trains_base and not casts_inputs(sizes)
+    saves_input = keeps_inputs(setting) or (sizes.trains_base and not casts_inputs(sizes))
     return _real(
         (
             Line(name="norm outputs", per_token=(1 if saves_input else 2) * r * h, formula="2 r h, or 1"),

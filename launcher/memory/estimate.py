@@ -3,16 +3,13 @@
 from dataclasses import replace
 
 from launcher.memory.activations import Line
-from launcher.memory.backward import backward
+from launcher.memory.backward import backward, place
 from launcher.memory.breakdown import Breakdown, Phase, Term
 from launcher.memory.gathered import (
     adapters_are_units,
     first_gather,
     gathered_terms,
-    load_terms,
-    save_terms,
     staging_terms,
-    stale_terms,
 )
 from launcher.memory.logits import evaluation_terms, head_copy
 from launcher.memory.reserved import (
@@ -29,16 +26,20 @@ from launcher.memory.states import state_terms, step_terms
 from launcher.memory.step_parts import (
     StepParts,
     Terms,
+    block_casts,
     checkpoints,
     embeddings,
     gradients,
+    kept_by_block,
     saved,
     step_parts,
     streams_in_hand,
     term,
     total,
 )
+from launcher.memory.takeover import load_terms, save_terms
 from launcher.memory.weights import weight_terms
+from launcher.memory.zero3_terms import gathers, whole_of
 
 
 def estimate(setting: Setting, *, usable_bytes: int | None = None) -> Breakdown:
@@ -110,39 +111,62 @@ def _lasting(parts: StepParts) -> Terms:
 def _forward(parts: StepParts) -> Terms:
     """The worst of four moments: the embedding's gathering, the last block's, that block at work, the loss.
 
-    FSDP2 gathers a block beside the flat buffer that the unit before it came in.
+    FSDP2 gathers a block beside the flat buffer that the unit before it came in. ZeRO-3 has gathered most of
+    all at some block, which need not be the last.
     """
     setting, sizes = parts.setting, parts.sizes
     before = [*parts.kept_gradients, *_lasting(parts)]
     flat = 0 if adapters_are_units(setting, sizes) else 1
-    at_last = [
-        *_kept(parts, blocks=parts.graph_blocks),
-        *_last_block(parts),
-        *gathered_terms(setting, sizes, copies=1 + flat, is_late=True),
+    at_work = [
+        [
+            *_kept(parts, blocks=index + 1),
+            *_last_block(parts),
+            *gathered_terms(setting, sizes, copies=1 + flat, at=("forward", place(parts, index))),
+        ]
+        for index in _forward_ends(parts)
     ]
     handed_over = [
-        *_kept(parts, blocks=parts.graph_blocks - 1),
-        *gathered_terms(setting, sizes, copies=2 + flat),
+        [
+            *_kept(parts, blocks=index, inputs=index + 1),
+            *streams_in_hand(parts),
+            *gathered_terms(setting, sizes, copies=2 + flat, at=("begun", place(parts, index))),
+        ]
+        for index in _forward_ends(parts)
     ]
     first = [*before, *_at_embeddings(parts, sizes.tokens)]
-    return max(_at_loss(parts, copies=flat), at_last, handed_over, first, key=total)
+    return max(_at_loss(parts, copies=flat), *at_work, *handed_over, first, key=total)
 
 
-def _kept(parts: StepParts, *, blocks: int) -> Terms:
-    """What the forward pass leaves behind: checkpoints, or what `blocks` blocks save."""
+def _forward_ends(parts: StepParts) -> list[int]:
+    """The last block, and ZeRO-3's worst."""
+    last = max(0, parts.graph_blocks - 1)
+    if not gathers(parts.setting) or not last:
+        return [last]
+    found, width = whole_of(parts.setting, parts.sizes), parts.sizes.weight_bytes
+    kept = kept_by_block(parts)
+    sides = (found.begun, found.forward)
+    worst = {max(range(last), key=lambda i: i * kept + width * side[place(parts, i)]) for side in sides}
+    return sorted({last} | worst)
+
+
+def _kept(parts: StepParts, *, blocks: int, inputs: int | None = None) -> Terms:
+    """What the forward pass leaves behind: `inputs` checkpoints, or what `blocks` blocks save."""
+    inputs = blocks if inputs is None else inputs
+    is_whole = inputs >= parts.graph_blocks
+    casts = block_casts(parts, behind=blocks) if parts.casts else []
     return [
         *parts.kept_gradients,
         *_lasting(parts),
-        *checkpoints(parts, blocks=parts.graph_blocks),
+        *checkpoints(parts, blocks=inputs),
         *embeddings(parts),
-        *parts.casts,
+        *(parts.casts if is_whole else casts),
         *saved(parts, blocks=blocks),
     ]
 
 
 def _at_loss(parts: StepParts, *, copies: int) -> Terms:
     """Everything saved, and the loss; `copies` of a block: its flat buffer, left over or on its way back."""
-    gathered = gathered_terms(parts.setting, parts.sizes, copies=copies, is_late=True)
+    gathered = gathered_terms(parts.setting, parts.sizes, copies=copies, at=("loss", 0))
     return [*_kept(parts, blocks=parts.graph_blocks), *parts.loss, *gathered]
 
 
@@ -184,9 +208,16 @@ def _save(parts: StepParts) -> Terms:
     return [
         *(parts.kept_gradients if is_kept else []),
         *_lasting(parts),
-        *stale_terms(parts.setting, parts.sizes),
         *save_terms(parts.setting, parts.sizes),
     ]
+
+
+def _most_gathered(parts: StepParts) -> int:
+    """The block at which ZeRO-3 holds most in a forward pass."""
+    if not gathers(parts.setting):
+        return 0
+    found = whole_of(parts.setting, parts.sizes).forward
+    return max(range(len(found)), key=lambda index: found[index])
 
 
 def _evaluate(parts: StepParts) -> Terms:
@@ -206,13 +237,13 @@ def _evaluate(parts: StepParts) -> Terms:
         *evaluation_terms(setting, sizes),
         *(head_copy(setting, sizes) if setting.autocast_cache or setting.loss != "plain" else []),
         *casts,
-        *gathered_terms(setting, sizes, copies=flat, is_late=True),
+        *gathered_terms(setting, sizes, copies=flat, at=("loss", 0)),
     ]
     block = [
         *term("streams in hand", streams, "2 r h T"),
         *_working(parts, parts.block.alone, tokens),
         *casts,
-        *gathered_terms(setting, sizes, copies=1 + flat, is_late=True),
+        *gathered_terms(setting, sizes, copies=1 + flat, at=("forward", _most_gathered(parts))),
     ]
     handed_over = [
         *term("streams in hand", streams, "2 r h T"),

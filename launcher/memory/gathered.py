@@ -4,14 +4,12 @@ from dataclasses import dataclass
 
 from launcher.memory.breakdown import Term
 from launcher.memory.gradients import GradientBytes
+from launcher.memory.parameters import trained_matrices
 from launcher.memory.setting import Setting
 from launcher.memory.sizes import BYTES, Sizes, ranks_of
 from launcher.memory.states import gradient_width
-from launcher.memory.weights import quantised_bytes, weight_terms
-
-# torch/nn/parallel/distributed.py: `broadcast_bucket_size`.
-BROADCAST_BYTES = 250 * 2**20
-FLATTENED = "flattened weights"
+from launcher.memory.weights import quantised_bytes
+from launcher.memory.zero3_terms import NOWHERE, At, zero3_terms
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,21 +49,21 @@ def gathered_terms(
     copies: int = 1,
     ahead: int = 0,
     with_embeddings: bool = False,
-    is_late: bool = False,
+    at: At = NOWHERE,
 ) -> list[Term]:
-    """Whole units on the card. `copies`: of a block; `ahead`: bytes of the unit on its way; `is_late`:
-    between the last block's forward pass and its backward pass.
+    """Whole units on the card. `copies`: of a block; `ahead`: bytes of the unit on its way; `at`: the moment
+    of the step, which decides under ZeRO-3.
 
     fsdp1: one block and the root (measured 0.961e9 on Mistral-7B: 0.436e9 + 0.524e9, on 2 and 4 ranks).
     fsdp2: a block's weights and the flat buffer that they were gathered in, which the forward pass keeps
     until the next unit's are there (`wait_for_unshard`, implicit prefetching): the next block, or adapters
     inside this one; the backward pass has the weights and the next unit's buffer. The root stays
-    (`reshard_after_forward` is false for it). zero3: see `_zero3_terms`.
+    (`reshard_after_forward` is false for it). zero3: see `zero3_gathering`.
     """  # noqa: D205
     if not setting.sharding.parameters:
         return []
     if setting.sharding_kind == "zero3":
-        return _zero3_terms(setting, sizes, is_late=is_late)
+        return zero3_terms(setting, sizes, at)
     units = units_of(setting, sizes)
     count = copies if setting.sharding_kind == "fsdp2" and setting.num_ranks > 1 else min(copies, 1)
     found = [
@@ -79,35 +77,6 @@ def gathered_terms(
         ),
     ]
     return [each for each in found if each.num_bytes]
-
-
-def _zero3_terms(setting: Setting, sizes: Sizes, *, is_late: bool) -> list[Term]:
-    """The module at work and what is fetched ahead; late, everything that the backward pass needs again soon.
-
-    deepspeed 0.19.8, partitioned_param_coordinator.py, `__params_to_release`: a parameter that comes again
-    within `stage3_max_reuse_distance` elements is not released. From the end of the forward pass back, a
-    block comes again after twice what lies behind it, so half that distance stays gathered at the loss (a
-    whole small model), and after an evaluation, which releases by the same order.
-    On one rank nothing is gathered, but for weights that come from host memory.
-    """
-    if setting.num_ranks == 1 and not setting.sharding.offload_parameters:
-        return []
-    width, shape = sizes.weight_bytes, setting.shape
-    largest = max(shape.word_embedding_params, sizes.block)
-    if is_late:
-        head = shape.vocab_size * shape.hidden_size if shape.task == "causal_lm" else shape.head_params
-        room = max(0, setting.reuse_distance_elements // 2 - head)
-        blocks = min(shape.num_layers, 1 + room // sizes.block)
-        soon = head + blocks * sizes.block
-        if soon - head <= room:  # then the embeddings come again soon enough, too
-            soon = shape.num_params
-        largest = max(largest, min(soon, shape.num_params) if setting.reuse_distance_elements else 0)
-    ahead = min(setting.prefetch_bucket_elements, sizes.block) * width
-    formula = "largest of block and embedding; late: what comes again within the reuse distance"
-    return [
-        Term(name="gathered weights", num_bytes=largest * width, formula=formula),
-        Term(name="prefetched weights", num_bytes=ahead, formula="prefetch bucket"),
-    ]
 
 
 def next_unit(setting: Setting, sizes: Sizes, index: int) -> int:
@@ -124,6 +93,8 @@ def first_gather(setting: Setting, sizes: Sizes) -> list[Term]:
     The root stays as it is while the first block is gathered, flat and by parameters (`wait_for_unshard`
     lets the last flat buffer go when it returns); embeddings of their own are divided again before.
     """
+    if setting.sharding_kind == "zero3":
+        return zero3_terms(setting, sizes, ("embeddings", 0))
     if setting.sharding_kind != "fsdp2" or not setting.sharding.parameters or setting.num_ranks < 2:
         return []
     units = units_of(setting, sizes)
@@ -195,90 +166,12 @@ def staging_terms(setting: Setting, sizes: Sizes) -> list[Term]:
     facts = setting.sharding
     held = 0
     if setting.sharding_kind in ("zero1", "zero2") and facts.offload_optimizer:
-        largest = _largest(setting) if sizes.trains_base else sizes.trained // setting.shape.num_layers
+        largest = max(trained_matrices(setting, sizes), default=0)
         held = min(largest, sizes.trained) * gradient_width(setting, sizes)
     elif facts.parameters and facts.offload_parameters:
         held = units_of(setting, sizes).block // ranks_of(setting)
     formula = "largest parameter's gradient, or a block's piece"
     return [Term(name="offload staging", num_bytes=held, formula=formula)] if held else []
-
-
-def _largest(setting: Setting) -> int:
-    """Elements of the largest parameter."""
-    return max([setting.shape.word_embedding_params, *(x.num_params for x in setting.shape.linears)])
-
-
-def load_terms(setting: Setting, sizes: Sizes) -> list[Term]:
-    """What stands beside the weights while a backend takes the model over.
-
-    FSDP2 divides on the card what was moved there whole. Trained weights stay whole until the optimizer has
-    its pieces (launcher.backends.fsdp_torch: the groups hold them); frozen ones go unit by unit, so that
-    only the first unit's pieces stand beside them all. DDP sends rank 0's weights round in flat buffers of
-    250 MiB, and makes its buckets (torch 2.13, `_sync_module_states`). ZeRO-1/2 flatten what trains, ZeRO-3
-    divides one parameter after another and makes its gradients' partition.
-    """
-    whole = setting.shape.num_params * sizes.weight_bytes
-    if setting.sharding_kind == "fsdp2" and setting.loads_whole:
-        units = units_of(setting, sizes)
-        adapters = 0 if sizes.trains_base else sizes.trained * sizes.trained_bytes
-        pieces = whole if sizes.trains_base else units.embeddings or units.block
-        return [
-            Term(
-                name="weights before sharding", num_bytes=whole + adapters, formula="P x dtype, and adapters"
-            ),
-            Term(name="weights", num_bytes=pieces // ranks_of(setting), formula="their pieces so far"),
-        ]
-    held, name, formula = _taken_over(setting, sizes, whole)
-    weights = weight_terms(setting, sizes)
-    if name == FLATTENED:  # fp32 masters are parts of it, made when the first copy is gone
-        weights = [each for each in weights if each.name != "fp32 masters"]
-    return [*weights, *([Term(name=name, num_bytes=held, formula=formula)] if held else [])]
-
-
-def _taken_over(setting: Setting, sizes: Sizes, whole: int) -> tuple[int, str, str]:
-    """Bytes beside the weights, what they are, and why."""
-    trained = sizes.trained * gradient_width(setting, sizes)
-    if setting.num_ranks < 2 or not setting.loads_whole:
-        return 0, "", ""
-    if setting.sharding_kind == "none":
-        return (
-            max(min(whole, BROADCAST_BYTES), trained),
-            "buckets",
-            "as the gradients; 250 MiB to send weights",
-        )
-    if setting.sharding_kind in ("zero1", "zero2"):
-        return trained, FLATTENED, "what trains, once more"
-    if setting.sharding_kind == "zero3" and not setting.sharding.offload_parameters:
-        buckets = setting.reduce_bucket_elements * gradient_width(setting, sizes)
-        held = trained // ranks_of(setting) + buckets + _largest(setting) * sizes.weight_bytes
-        return held, "partitioning", "gradients / ranks, a bucket, the largest parameter"
-    return 0, "", ""
-
-
-def stale_terms(setting: Setting, sizes: Sizes) -> list[Term]:
-    """What ZeRO-3 still holds gathered when a save begins behind an evaluation."""
-    if setting.sharding_kind != "zero3" or not setting.evaluates:
-        return []
-    return [each for each in _zero3_terms(setting, sizes, is_late=True) if each.num_bytes]
-
-
-def save_terms(setting: Setting, sizes: Sizes) -> list[Term]:
-    """What a save puts on the card: everything at once, or one parameter after another.
-
-    One parameter: its weight and both moments whole in fp32.
-    """
-    if setting.save_gathers and setting.sharding.parameters:
-        whole = setting.shape.num_params * sizes.weight_bytes
-        return [Term(name="gathered state", num_bytes=whole, formula="P x dtype: whole state dict")]
-    if setting.sharding_kind == "none" or not setting.saves:
-        return []
-    if sizes.trains_base:
-        held = 3 * 4 * _largest(setting)
-        return [Term(name="gathered parameter", num_bytes=held, formula="3 x 4 bytes x largest parameter")]
-    if not setting.sharding.parameters:
-        return []
-    held = 2 * sizes.weight_bytes * _largest(setting)
-    return [Term(name="gathered parameter", num_bytes=held, formula="2 x dtype x largest frozen parameter")]
 
 
 def retained_stream_bytes(setting: Setting, sizes: Sizes) -> int:

@@ -19,6 +19,10 @@ _WRAPPERS = ("DTensor", "AsyncCollectiveTensor")
 Workspace = Callable[[Any, Sequence[Any]], int]
 
 
+# The card of a trace: a CPU device with a number is not the host's, and fake tensors keep the two apart.
+CARD = torch.device("cpu", 0)
+
+
 def _storages(found: Any) -> Iterator[tuple[Tensor, torch.UntypedStorage]]:
     """Each plain tensor of an operator's result with its storage."""
     if isinstance(found, Tensor):
@@ -59,11 +63,15 @@ class LiveBytes(TorchDispatchMode):
         *,
         answers: Mapping[str, bool | float] | None = None,
         workspace: Workspace | None = None,
+        card: torch.device | None = None,
     ) -> None:
-        """`workspace(operator, arguments)`: bytes that its kernel needs while it runs."""
+        """`workspace(operator, arguments)`: bytes that its kernel needs while it runs. `card`: only tensors
+        there are counted.
+        """  # noqa: D205
         super().__init__()  # type: ignore[no-untyped-call]
         self.log = TraceLog()
         self._workspace = workspace
+        self._card = card
         self.answers = None if answers is None else dict(answers)
         self._known: dict[int, tuple[int, Any]] = {}
         self.paused = Paused()
@@ -119,7 +127,7 @@ class LiveBytes(TorchDispatchMode):
 
     def see(self, found: Any, origin: str) -> None:
         """Note the storages of `found` that are new; `origin` names what made them."""
-        for tensor, storage in _storages(found):
+        for tensor, storage in self._counted(found):
             key = storage._cdata
             if key in self._known:
                 continue
@@ -132,6 +140,11 @@ class LiveBytes(TorchDispatchMode):
             number = self.log.born(birth)
             self._known[key] = (number, weakref.ref(storage, self._forget(key)))
 
+    def _counted(self, found: Any) -> Iterator[tuple[Tensor, torch.UntypedStorage]]:
+        for tensor, storage in _storages(found):
+            if self._card is None or tensor.device == self._card:
+                yield tensor, storage
+
     def _forget(self, key: int) -> Callable[[Any], None]:
         def forget(_: Any) -> None:
             if known := self._known.pop(key, None):
@@ -143,11 +156,11 @@ class LiveBytes(TorchDispatchMode):
         """The log's numbers of these tensors' storages; nothing is kept alive by asking."""
         asked = [*tensors]
         self.see(asked, "before")
-        return [self._known[storage._cdata][0] for _, storage in _storages(asked)]
+        return [self._known[storage._cdata][0] for _, storage in self._counted(asked)]
 
     def tag(self, tensors: Any, name: str) -> None:
         """Say what these tensors' storages are, for the whole log, backwards too."""
-        for tensor, storage in _storages([*tensors]):
+        for tensor, storage in self._counted([*tensors]):
             if storage._cdata not in self._known:
                 self.see(tensor, name)
             self.log.tags.setdefault(self._known[storage._cdata][0], name)

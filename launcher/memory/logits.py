@@ -45,7 +45,11 @@ def head_copy(setting: Setting, sizes: Sizes) -> list[Term]:
     """The head's fp32 weight in the compute type: autocast's copy, or the chunked loss's own."""
     is_trained = sizes.trains_base and sizes.trained_bytes > sizes.compute_bytes and not sizes.has_masters
     is_cast = is_trained or holds_frozen_casts(setting, sizes)
-    if setting.shape.task != "causal_lm" or setting.pure or not is_cast or setting.sharding_kind == "fsdp1":
+    # ZeRO-3's linear function lets its copy go when the product is there; the chunked loss has its own.
+    is_let_go = setting.sharding_kind == "fsdp1" or (
+        setting.sharding_kind == "zero3" and setting.loss == "plain"
+    )
+    if setting.shape.task != "causal_lm" or setting.pure or not is_cast or is_let_go:
         return []
     head = setting.shape.vocab_size * setting.shape.hidden_size
     return [_term("head weight copy", sizes.compute_bytes * head, "c V h")]
@@ -99,7 +103,10 @@ def _final_norm(setting: Setting, sizes: Sizes) -> Term:
     h = setting.shape.hidden_size
     is_wide = not setting.fused_norm if setting.shape.norm == "rms" else not setting.pure
     width = 4 if is_wide else sizes.residual_bytes
-    total = width + sizes.compute_bytes
+    handed_on = sizes.compute_bytes
+    if setting.sharding_kind == "zero3" and not setting.pure:  # saved as it comes, see `keeps_inputs`
+        handed_on = 4 if setting.shape.norm == "layer" else sizes.residual_bytes
+    total = width + handed_on
     return _term("last hidden state", total * h * sizes.tokens, f"{total} h T")
 
 
@@ -130,7 +137,7 @@ def _classifier(setting: Setting, sizes: Sizes) -> list[Term]:
 
 
 def evaluation_terms(setting: Setting, sizes: Sizes) -> list[Term]:
-    """Logits of one evaluation batch, reduced at once: their shifted copy, an fp32 one and its softmax."""
+    """Logits of one evaluation batch, reduced at once: an fp32 copy where they are not, and its softmax."""
     if setting.shape.task != "causal_lm":
         return []
     rows = (setting.eval_batch or setting.micro_batch) * setting.seq_len
@@ -139,5 +146,6 @@ def evaluation_terms(setting: Setting, sizes: Sizes) -> list[Term]:
         rows = min(rows, setting.loss_chunk_tokens or max(1, rows * setting.shape.hidden_size // vocabulary))
         wide = 4 + sizes.compute_bytes
         return [_term("evaluation logits", wide * vocabulary * rows, f"{wide} V x chunk")]
-    width = 12
+    logit = logit_bytes(setting, sizes)
+    width = logit + (8 if logit < 4 else 4)
     return [_term("evaluation logits", width * vocabulary * rows, f"{width} V T")]

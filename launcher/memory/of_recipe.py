@@ -74,6 +74,8 @@ def setting_of(
         reduce_bucket_elements=getattr(options, "reduce_bucket_size", 50_000_000),
         prefetch_bucket_elements=getattr(options, "stage3_prefetch_bucket_size", 50_000_000),
         reuse_distance_elements=getattr(options, "stage3_max_reuse_distance", 1_000_000_000),
+        live_elements=getattr(options, "stage3_max_live_parameters", 1_000_000_000),
+        persistence_elements=getattr(options, "stage3_param_persistence_threshold", 100_000),
         eval_batch=0 if asked_eval == "auto" else asked_eval,
         num_workers=data.dataloader_num_workers,
         variable_length=not data.packing,

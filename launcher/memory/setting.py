@@ -88,6 +88,8 @@ class Setting:
     reduce_bucket_elements: int = 50_000_000
     prefetch_bucket_elements: int = 50_000_000
     reuse_distance_elements: int = 1_000_000_000
+    live_elements: int = 1_000_000_000
+    persistence_elements: int = 100_000
     accumulation_steps: int = 1
     eval_batch: int = 0
     num_workers: int = 0

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from launcher.memory.activations import PROBABILITIES
+from launcher.memory.activations import PROBABILITIES, keeps_inputs
 from launcher.memory.block_moments import Block, block_of
 from launcher.memory.breakdown import Term
 from launcher.memory.gathered import bucket_terms
@@ -76,8 +76,12 @@ def _kept_gradients(setting: Setting, sizes: Sizes) -> Terms:
 
 
 def _autocast_copies(setting: Setting, sizes: Sizes) -> bool:
-    """Whether autocast casts trained fp32 weights; FSDP's mixed precision gathers them cast."""
+    """Whether cast copies of trained fp32 weights stay: FSDP's mixed precision gathers them cast, ZeRO-3's
+    linear layers save the weights themselves.
+    """  # noqa: D205
     if setting.pure or setting.precision == "fp32" or setting.sharding_kind == "fsdp1":
+        return False
+    if keeps_inputs(setting):
         return False
     is_half = setting.gathered_dtype in ("bfloat16", "float16")
     return sizes.trained_bytes == 4 and not sizes.has_masters and not is_half
@@ -87,7 +91,7 @@ def _cast_cache(setting: Setting, sizes: Sizes) -> Terms:
     """Half copies of trained fp32 matrices: autocast keeps them until its context ends (the forward pass).
 
     torch/aten/src/ATen/autocast_mode.cpp, cached_cast: leaves that require a gradient, nothing else. The
-    head's copy is counted with the loss. FSDP2's and ZeRO-3's gathered weights are cached all the same. A
+    head's copy is counted with the loss. FSDP2's gathered weights are cached all the same. A
     frozen fp32 matrix is cast for each product, which keeps the copy for its input's gradient.
     Without the cache saved products hold them, or checkpointing lets them go block by block.
     """
@@ -135,6 +139,12 @@ def saved(parts: StepParts, *, blocks: int) -> Terms:
     ]
 
 
+def kept_by_block(parts: StepParts) -> float:
+    """Bytes that one block more leaves behind: its checkpoint, or what it saves with its cast weights."""
+    casts = block_casts(parts, behind=1.0) if parts.casts else []
+    return total([*checkpoints(parts, blocks=1), *saved(parts, blocks=1), *casts])
+
+
 def embeddings(parts: StepParts) -> Terms:
     """Encoders normalise and drop out their embeddings: the norm's input r h and a mask h.
 
@@ -159,6 +169,7 @@ def streams_in_hand(parts: StepParts) -> Terms:
     """  # noqa: D205
     setting, sizes = parts.setting, parts.sizes
     is_saved = sizes.trains_base and sizes.residual_bytes <= sizes.compute_bytes
+    is_saved = is_saved or keeps_inputs(setting)
     if setting.recomputes or is_saved or not setting.shape.is_post_norm:
         return []
     return term(

@@ -28,7 +28,8 @@ TIMEOUT_S = 300.0
 ZERO3_ELEMENTS = 1_000_000_000
 # What weights are called that a backend divides or flattens while it loads.
 AS_LOADED = "weights as loaded"
-TRACED_BACKENDS = ("single_gpu", "multi_gpu", "zero1", "zero2", "zero3", "fsdp2")
+_WHOLLY_ON_CARDS = ("single_gpu", "multi_gpu", "zero1", "zero2", "zero3", "fsdp2")
+TRACED_BACKENDS = (*_WHOLLY_ON_CARDS, "zero2_offload", "zero3_offload", "fsdp2_offload")
 _LAYER_KEYS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers")
 _PACKAGE_PARENT = Path(__file__).resolve().parents[2]
 
@@ -65,7 +66,7 @@ def depths_of(request: TraceRequest) -> tuple[int, ...]:
     ZeRO-3 keeps gathered what it will use again within so many elements, and so many at once: a model that
     is smaller than both would keep all of itself, which a deep one does not.
     """
-    if request.backend != "zero3":
+    if not request.backend.startswith("zero3"):
         return depths(request.config)
     live = int(request.backend_options.get("stage3_max_live_parameters", ZERO3_ELEMENTS))
     least = -(-(live + ZERO3_ELEMENTS) // _block_elements(request.config))
@@ -111,7 +112,7 @@ def run(
     """
     if importlib.util.find_spec("torch") is None:
         raise _refused("torch is not installed")
-    parts = [[depth] for depth in wanted] if request.backend == "zero3" else [[*wanted]]
+    parts = [[depth] for depth in wanted] if request.backend.startswith("zero3") else [[*wanted]]
     with ThreadPoolExecutor(len(parts)) as processes:
         found = [*processes.map(lambda part: _run_apart(request, part, timeout_s), parts)]
     return tuple(each for part in found for each in part)
@@ -166,14 +167,13 @@ def _not_traced(backend: str) -> CannotTell:
     if backend == "model_parallel":
         why, nearest = "its blocks lie on several cards, and a trace follows one", "single_gpu"
     else:
-        why = "it keeps tensors in host RAM, which a trace on CPU tensors cannot tell from a card's"
-        nearest = backend.partition("_")[0]
+        why = "it keeps tensors on a disk, and a trace has none that is written or read"
+        nearest = f"{backend.partition('_')[0]}_offload"
     return CannotTell(
         Problem(
             where="memory trace",
             what=f"{backend} is not traced: {why}",
-            right=f"the closed form, or a trace of {nearest}, which has all of it on one card"
-            + (f" ({', '.join(TRACED_BACKENDS)} are traced)" if nearest not in TRACED_BACKENDS else ""),
+            right=f"the closed form, or a trace of {nearest}",
             type=f"launcher plan RECIPE, or launcher plan RECIPE --trace --backend {nearest}",
         )
     )

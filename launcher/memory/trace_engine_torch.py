@@ -10,7 +10,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from torch.nn import functional
+
 from launcher.backends.zero_torch import import_deepspeed
+from launcher.memory.live_bytes_torch import CARD
 from launcher.memory.trace_replaced import replaced
 
 # More than any model: the weights are flattened on the card, as where the card has room for both copies.
@@ -32,10 +35,20 @@ def engine_alone(num_ranks: int) -> Iterator[None]:
         warnings.filterwarnings("ignore", message="Accessing the data pointer of FakeTensor")
         patches.enter_context(_rank_zero_of(num_ranks))
         patches.enter_context(replaced(comm, cdb=None))
+        # Stage 3 puts its own in this place for good (deepspeed/runtime/zero/linear.py).
+        patches.enter_context(replaced(functional, linear=functional.linear))
         patches.enter_context(_kept(groups))
         # It compares its order of modules with rank 0's, by value.
         patches.enter_context(replaced(coordinator, assert_ints_same_as_other_ranks=lambda numbers: None))
-        patches.enter_context(replaced(get_accelerator(), available_memory=lambda *device: _ROOMY_BYTES))
+        patches.enter_context(
+            replaced(
+                get_accelerator(),
+                available_memory=lambda *device: _ROOMY_BYTES,
+                current_device_name=lambda: str(CARD),
+                device_name=lambda *index: str(CARD),
+                on_accelerator=lambda tensor: tensor.device == CARD,
+            )
+        )
         yield
 
 

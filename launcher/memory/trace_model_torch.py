@@ -10,6 +10,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSequenceClassification
 
 from launcher.adapters.options import METHODS
+from launcher.memory.live_bytes_torch import CARD
 from launcher.memory.packed_weights_torch import pack_linears
 from launcher.memory.trace_request import TraceRequest
 from launcher.models.load_torch import DTYPES, checkpoint_activations
@@ -86,7 +87,7 @@ def shallow(fields: Mapping[str, Any], depth: int | None) -> Any:
 
 
 def fill(module: nn.Module) -> None:
-    """Replace every parameter and buffer by an empty one on the CPU; tied ones stay tied."""
+    """Replace every parameter and buffer by an empty one on the card; tied ones stay tied."""
     made: dict[int, Tensor] = {}
     for each in module.modules():
         for held in (each._parameters, each._buffers):
@@ -99,5 +100,5 @@ def fill(module: nn.Module) -> None:
 
 
 def _empty(tensor: Tensor) -> Tensor:
-    new = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="cpu")
+    new = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=CARD)
     return nn.Parameter(new, tensor.requires_grad) if isinstance(tensor, nn.Parameter) else new

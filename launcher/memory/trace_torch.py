@@ -21,7 +21,7 @@ from launcher.errors import RecipeError
 from launcher.facts import StepSettings
 from launcher.memory.cuda_kernels_torch import CudaKernels, workspace_bytes
 from launcher.memory.gloo_kernels_torch import gloo_bytes
-from launcher.memory.live_bytes_torch import LiveBytes, Workspace
+from launcher.memory.live_bytes_torch import CARD, LiveBytes, Workspace
 from launcher.memory.trace import AS_LOADED
 from launcher.memory.trace_log import TraceLog
 from launcher.memory.trace_marks_torch import mark_blocks
@@ -56,8 +56,9 @@ def record(
     tracker = LiveBytes(
         answers=_answers(request) if fake else None,
         workspace=_workspace(request, fake=fake),
+        card=CARD if fake else None,
     )
-    place = torch.device(device)
+    place = CARD if fake else torch.device(device)
     with ExitStack() as modes:
         if fake:
             modes.enter_context(fake_world(request))
@@ -121,6 +122,8 @@ def _load(
 def _connect(request: TraceRequest, module: TrainModule, place: torch.device, rank: int) -> Strategy:
     backend = BACKENDS.get(request.backend)
     options = backend.options(**request.backend_options)
+    if hasattr(options, "cpu_adam"):  # what steps in host RAM takes nothing of the card
+        options = options.model_copy(update={"cpu_adam": "torch"})
     per_rank = request.micro_batch * request.accumulation_steps
     step = StepSettings(
         global_batch_size=per_rank * request.num_ranks,

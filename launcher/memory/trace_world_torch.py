@@ -7,12 +7,14 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp._fully_shard import _fully_shard
 from torch.nn.parallel import DistributedDataParallel, distributed
 from torch.utils._python_dispatch import _disable_current_modes
 from transformers import masking_utils
 
 from launcher.backends import fsdp_torch, multi_gpu_torch
 from launcher.backends.options import BACKENDS
+from launcher.memory.live_bytes_torch import CARD
 from launcher.memory.trace_replaced import replaced
 from launcher.memory.trace_request import TraceRequest
 
@@ -42,6 +44,7 @@ def _group(num_ranks: int) -> Iterator[None]:
     try:
         with (
             replaced(fsdp_torch, init_device_mesh=_real_mesh(init_device_mesh)),
+            replaced(_fully_shard, _get_device_from_mesh=lambda mesh: CARD),
             # DDP compares shapes over the ranks by reading memory that is not there (torch 2.13).
             replaced(distributed, _verify_param_shape_across_processes=lambda *given, **named: None),
             replaced(multi_gpu_torch.Reductions, hook=staticmethod(_reduced)),

@@ -1,0 +1,122 @@
+"""What stands beside the weights while a backend takes a model over, and while a save gathers its state."""
+
+from launcher.memory.breakdown import Term
+from launcher.memory.gathered import units_of
+from launcher.memory.parameters import matrices, trained_matrices
+from launcher.memory.setting import Setting
+from launcher.memory.sizes import Sizes, ranks_of
+from launcher.memory.states import gradient_width
+from launcher.memory.weights import weight_terms
+from launcher.memory.zero3_terms import gathers, left_bytes, undivided_terms
+
+# torch/nn/parallel/distributed.py: `broadcast_bucket_size`.
+BROADCAST_BYTES = 250 * 2**20
+FLATTENED = "flattened weights"
+
+
+def load_terms(setting: Setting, sizes: Sizes) -> list[Term]:
+    """What stands beside the weights while a backend takes the model over.
+
+    FSDP2 divides on the card what was moved there whole. Trained weights stay whole until the optimizer has
+    its pieces (launcher.backends.fsdp_torch: the groups hold them); frozen ones go unit by unit, so that
+    only the first unit's pieces stand beside them all. DDP sends rank 0's weights round in flat buffers of
+    250 MiB, and makes its buckets (torch 2.13, `_sync_module_states`). ZeRO-1/2 flatten what trains.
+    """
+    whole = setting.shape.num_params * sizes.weight_bytes
+    if setting.sharding_kind == "fsdp2" and setting.loads_whole:
+        units = units_of(setting, sizes)
+        adapters = 0 if sizes.trains_base else sizes.trained * sizes.trained_bytes
+        pieces = whole if sizes.trains_base else units.embeddings or units.block
+        return [
+            Term(
+                name="weights before sharding", num_bytes=whole + adapters, formula="P x dtype, and adapters"
+            ),
+            Term(name="weights", num_bytes=pieces // ranks_of(setting), formula="their pieces so far"),
+        ]
+    weights = weight_terms(setting, sizes)
+    if setting.sharding_kind == "zero3" and setting.loads_whole:
+        return max(_divided(setting, sizes), [*weights, *_prepared(setting, sizes)], key=_total)
+    held, name, formula = _taken_over(setting, sizes, whole)
+    if name == FLATTENED:  # fp32 masters are parts of it, made when the first copy is gone
+        weights = [each for each in weights if each.name != "fp32 masters"]
+    return [*weights, *_term(name, held, formula)]
+
+
+def _total(terms: list[Term]) -> int:
+    return sum(each.num_bytes for each in terms)
+
+
+def _term(name: str, num_bytes: float, formula: str) -> list[Term]:
+    return [Term(name=name, num_bytes=int(num_bytes), formula=formula)] if num_bytes >= 1 else []
+
+
+def _divided(setting: Setting, sizes: Sizes) -> list[Term]:
+    """ZeRO-3 gets a model that is on the card whole, and divides it parameter by parameter: the first is
+    the embedding (deepspeed 0.19.8, partition_parameters.py, `_partition_param`).
+    """  # noqa: D205
+    adapters = 0 if sizes.trains_base else sizes.trained * sizes.trained_bytes
+    whole = setting.shape.num_params * sizes.weight_bytes + adapters
+    first = setting.shape.word_embedding_params * sizes.weight_bytes // ranks_of(setting)
+    first = 0 if setting.num_ranks < 2 or setting.sharding.offload_parameters else first
+    return [
+        *_term("weights before sharding", whole, "P x dtype, and adapters"),
+        *_term("weights", first, "the first parameter's piece"),
+    ]
+
+
+def _prepared(setting: Setting, sizes: Sizes) -> list[Term]:
+    """Then it makes its bucket and its gradients' partition, and gathers each trained parameter once for a
+    hook (stage3.py, `_setup_for_real_optimizer`, `create_reduce_and_remove_grad_hooks`).
+    """  # noqa: D205
+    trained = sizes.trained * gradient_width(setting, sizes) // ranks_of(setting)
+    held = 0 if setting.sharding.offload_optimizer else trained
+    held += setting.reduce_bucket_elements * gradient_width(setting, sizes)
+    largest = max(trained_matrices(setting, sizes), default=0) if setting.num_ranks > 1 else 0
+    held += largest * (sizes.weight_bytes if sizes.trains_base else sizes.trained_bytes)
+    return _term("partitioning", held, "gradients / ranks, a bucket, the largest trained parameter")
+
+
+def _taken_over(setting: Setting, sizes: Sizes, whole: int) -> tuple[int, str, str]:
+    """Bytes beside the weights, what they are, and why."""
+    trained = sizes.trained * gradient_width(setting, sizes)
+    if setting.num_ranks < 2 or not setting.loads_whole:
+        return 0, "", ""
+    if setting.sharding_kind == "none":
+        return (
+            max(min(whole, BROADCAST_BYTES), trained),
+            "buckets",
+            "as the gradients; 250 MiB to send weights",
+        )
+    if setting.sharding_kind in ("zero1", "zero2"):
+        return trained, FLATTENED, "what trains, once more"
+    return 0, "", ""
+
+
+def save_terms(setting: Setting, sizes: Sizes) -> list[Term]:
+    """What a save puts on the card: everything at once, or one parameter after another.
+
+    The launcher's own takes each trained parameter's weight and both moments, whole and in fp32, while the
+    last one's are still in hand (Strategy.state); then every weight, copied off the card.
+    """
+    if setting.save_gathers and setting.sharding.parameters:
+        whole = setting.shape.num_params * sizes.weight_bytes
+        return _term("gathered state", whole, "P x dtype: whole state dict")
+    if setting.sharding_kind == "none" or not setting.saves:
+        return []
+    found = trained_matrices(setting, sizes)
+    pair = max((sum(each) for each in zip(found, [*found[1:], 0], strict=True)), default=0)
+    left, on_the_way = left_bytes(setting, sizes)
+    states = [
+        *_term("gathered parameters", 3 * 4 * pair, "3 x 4 bytes x two parameters in a row"),
+        *_term("gathered weights", left, "left by an evaluation"),
+        *undivided_terms(setting, sizes),
+    ]
+    if not setting.sharding.parameters:
+        return states
+    waited_for = [
+        *_term("gathered weights", left + on_the_way, "left by an evaluation, on the way included"),
+        *undivided_terms(setting, sizes),
+    ]
+    one = sizes.weight_bytes * max(matrices(setting))
+    weights = _term("gathered parameter", one if gathers(setting) or setting.num_ranks > 1 else 0, "largest")
+    return max(states, waited_for, weights, key=_total)
