@@ -16,7 +16,12 @@ def summed_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
 
 def shifted_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     """Sum over next-token targets. `logits` [rows, length, vocabulary], `labels` [rows, length]."""
-    return summed_cross_entropy(logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten())
+    return summed_cross_entropy(logits.flatten(0, 1), next_labels(labels))
+
+
+def next_labels(labels: Tensor) -> Tensor:
+    """Every position's target, flat: the label after it, none at the end. Logits then need no shifted copy."""
+    return F.pad(labels[:, 1:], (0, 1), value=IGNORED).flatten()
 
 
 def chunk_rows(vocabulary: int, max_bytes: int) -> int:
@@ -94,8 +99,7 @@ def chunked_cross_entropy(hidden: Tensor, head: nn.Linear, labels: Tensor, max_b
     `hidden` [rows, length, width] in the compute type, `labels` [rows, length] (unshifted).
     Gradients equal those of the plain loss up to rounding. Twice differentiating is not supported.
     """
-    flat = hidden[:, :-1].flatten(0, 1)
-    targets = labels[:, 1:].flatten()
+    flat, targets = hidden.flatten(0, 1), next_labels(labels)
     rows = chunk_rows(head.out_features, max_bytes)
     if torch.is_autocast_enabled(flat.device.type):
         flat = flat.to(torch.get_autocast_dtype(flat.device.type))

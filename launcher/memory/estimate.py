@@ -56,7 +56,7 @@ def estimate(setting: Setting, *, usable_bytes: int | None = None) -> Breakdown:
     phases = (
         Phase(name="load", terms=tuple(load_terms(setting, sizes))),
         Phase(name="forward", terms=(*held, *_forward(parts))),
-        Phase(name="backward", terms=(*held, *backward(parts, _at_loss(parts, copies=1)))),
+        Phase(name="backward", terms=(*held, *backward(parts, _at_loss(parts, parts.loss, copies=1)))),
         Phase(name="optimizer", terms=(*held, *_optimizer(parts))),
         Phase(name="evaluate", terms=(*held, *_evaluate(parts))),
         Phase(name="save", terms=(*held, *_save(parts))),
@@ -134,7 +134,7 @@ def _forward(parts: StepParts) -> Terms:
         for index in _forward_ends(parts)
     ]
     first = [*before, *_at_embeddings(parts, sizes.tokens)]
-    return max(_at_loss(parts, copies=flat), *at_work, *handed_over, first, key=total)
+    return max(_at_loss(parts, parts.forward_loss, copies=flat), *at_work, *handed_over, first, key=total)
 
 
 def _forward_ends(parts: StepParts) -> list[int]:
@@ -164,10 +164,10 @@ def _kept(parts: StepParts, *, blocks: int, inputs: int | None = None) -> Terms:
     ]
 
 
-def _at_loss(parts: StepParts, *, copies: int) -> Terms:
+def _at_loss(parts: StepParts, loss: Terms, *, copies: int) -> Terms:
     """Everything saved, and the loss; `copies` of a block: its flat buffer, left over or on its way back."""
     gathered = gathered_terms(parts.setting, parts.sizes, copies=copies, at=("loss", 0))
-    return [*_kept(parts, blocks=parts.graph_blocks), *parts.loss, *gathered]
+    return [*_kept(parts, blocks=parts.graph_blocks), *loss, *gathered]
 
 
 def _at_embeddings(parts: StepParts, tokens: int) -> Terms:

@@ -5,12 +5,12 @@ from launcher.memory.setting import Setting
 from launcher.memory.sizes import Sizes
 
 
-def loss_terms(setting: Setting, sizes: Sizes) -> list[Term]:
+def loss_terms(setting: Setting, sizes: Sizes, *, forward: bool = False) -> list[Term]:
     """Everything between the last block and the loss, by implementation. Classification heads: nothing.
 
-    plain: log-softmax's fp32 result, the gradient handed to it and its own gradient (3 x 4 bytes), or the
-    logits, their fp32 copy and the result in the forward pass (the same 12); 2 more where the caller
-    still holds half-precision logits, 4 where it holds fp32 ones. Measured 14V (Mistral-7B: 734,724 a token
+    plain: log-softmax's fp32 result, the gradient handed to it and its own gradient (3 x 4 bytes); 2 more
+    where the caller still holds half-precision logits, 4 where it holds fp32 ones. `forward`: at the end of
+    the forward pass the logits, their fp32 copy and the result (labels are shifted, logits are not). Measured 14V (Mistral-7B: 734,724 a token
     = 2Lh + 14V + 6h + 4) and 16V (kbit-prepared on a T4). fused on materialised logits: measured 8V
     (Llama-3-8B 1,304,494 = 2Lh + 8V + 4h): half logits, an fp32 pass, half gradients.
     """
@@ -21,7 +21,7 @@ def loss_terms(setting: Setting, sizes: Sizes) -> list[Term]:
     if setting.loss == "plain" and setting.compiled and not setting.logits_upcast:
         terms += _compiled_chunks(setting, sizes)
     elif setting.loss == "plain":
-        width = _plain_width(setting, sizes)
+        width = _forward_width(setting, sizes) if forward else _plain_width(setting, sizes)
         terms.append(_term("logits and loss", width * vocabulary * tokens, f"{width} V T"))
     elif setting.loss == "fused":
         width = _fused_width(setting, sizes)
@@ -69,9 +69,21 @@ def _plain_width(setting: Setting, sizes: Sizes) -> int:
     not (GPTBigCode 4-bit: 16V, 12V with the fused loss; pure bf16: 8V).
     """
     logit = logit_bytes(setting, sizes)
-    in_fp32 = setting.logits_upcast or not setting.pure or logit == 4
+    in_fp32 = _is_in_fp32(setting, logit)
     held = logit if setting.logits_upcast or setting.pure else 4
     return (12 if in_fp32 else 3 * logit) + (held if setting.output_held else 0)
+
+
+def _is_in_fp32(setting: Setting, logit: int) -> bool:
+    return setting.logits_upcast or not setting.pure or logit == 4
+
+
+def _forward_width(setting: Setting, sizes: Sizes) -> int:
+    """The logits, an fp32 copy where they are narrower, and log-softmax's result."""
+    logit = logit_bytes(setting, sizes)
+    if not _is_in_fp32(setting, logit):
+        return 2 * logit
+    return logit + (8 if logit < 4 else 4)
 
 
 def _compiled_chunks(setting: Setting, sizes: Sizes) -> list[Term]:
@@ -146,6 +158,5 @@ def evaluation_terms(setting: Setting, sizes: Sizes) -> list[Term]:
         rows = min(rows, setting.loss_chunk_tokens or max(1, rows * setting.shape.hidden_size // vocabulary))
         wide = 4 + sizes.compute_bytes
         return [_term("evaluation logits", wide * vocabulary * rows, f"{wide} V x chunk")]
-    logit = logit_bytes(setting, sizes)
-    width = logit + (8 if logit < 4 else 4)
+    width = _forward_width(setting, sizes)
     return [_term("evaluation logits", width * vocabulary * rows, f"{width} V T")]

@@ -23,6 +23,7 @@ class StepParts:
     sizes: Sizes
     block: Block
     loss: Terms
+    forward_loss: Terms
     gradients: GradientBytes
     kept_gradients: Terms
     casts: Terms
@@ -33,11 +34,13 @@ class StepParts:
 def step_parts(setting: Setting, sizes: Sizes) -> StepParts:
     """Computed once for all phases."""
     layers = setting.shape.num_layers if setting.graph_blocks is None else setting.graph_blocks
+    head = head_copy(setting, sizes)
     return StepParts(
         setting=setting,
         sizes=sizes,
         block=block_of(setting, sizes),
-        loss=[*loss_terms(setting, sizes), *head_copy(setting, sizes)],
+        loss=[*loss_terms(setting, sizes), *head],
+        forward_loss=[*loss_terms(setting, sizes, forward=True), *head],
         gradients=gradient_parts(setting, sizes, graph_blocks=layers),
         kept_gradients=_kept_gradients(setting, sizes),
         casts=_cast_cache(setting, sizes),

@@ -112,7 +112,8 @@ class TrainModule(nn.Module):
     def _next_token(self, inputs: dict[str, Tensor | None], labels: Tensor) -> Tensor:
         if self.chunk_bytes is None:
             logits = self.model(**inputs, use_cache=False).logits
-            return shifted_cross_entropy(logits[:, -labels.shape[1] :], labels)  # not of virtual tokens
+            virtual = logits.shape[1] - labels.shape[1]
+            return shifted_cross_entropy(logits[:, virtual:] if virtual else logits, labels)
         base = self.base()
         hidden = base.base_model(**inputs, use_cache=False)[0]
         return chunked_cross_entropy(hidden, base.get_output_embeddings(), labels, self.chunk_bytes)
