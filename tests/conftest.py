@@ -7,8 +7,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parents[1]
+
+# The same examples every time, however long one takes: a loaded machine finds nothing that a quick one does
+# not. More and other ones: `pytest --hypothesis-profile=default`.
+settings.register_profile(
+    "steady",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("steady")
 
 # Written by libraries at import, once, and harmless: everything else is a leak.
 _LIBRARY_VARIABLES = {
@@ -47,6 +59,19 @@ def tokens_are_kept_elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Itera
         os.environ["LAUNCHER_CACHE"] = given
 
 
+@pytest.fixture(scope="session", autouse=True)
+def servers_of_this_machine_are_asked_directly() -> Iterator[None]:
+    """Where a proxy leads out, it leads to no server that a test starts."""
+    before = {name: os.environ.get(name) for name in ("no_proxy", "NO_PROXY")}
+    if any(name.lower().endswith("_proxy") for name in os.environ):
+        others = before["no_proxy"] or before["NO_PROXY"] or ""
+        os.environ |= dict.fromkeys(before, ",".join(filter(None, [others, "127.0.0.1", "localhost"])))
+    yield
+    for name, value in before.items():
+        if os.environ.get(name) != value:
+            _restore(name, value)
+
+
 @pytest.fixture(autouse=True)
 def nothing_leaks() -> Iterator[None]:
     """Fail a test that leaves an environment variable, a thread, a process group or a folder change."""
@@ -75,7 +100,7 @@ def _restore(name: str, value: str | None) -> None:
 
 def _new_threads(before: set[threading.Thread]) -> Iterator[str]:
     for thread in set(threading.enumerate()) - before:
-        thread.join(timeout=0 if thread.daemon else 1)  # one that is ending is no leak
+        thread.join(timeout=0 if thread.daemon else 30)  # one that is ending is no leak
         if thread.is_alive() and not thread.daemon and not thread.name.startswith(_LIBRARY_THREADS):
             yield f"thread {thread.name}"
 
