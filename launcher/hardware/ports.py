@@ -1,10 +1,13 @@
 """Rendezvous ports on this machine: which are free, and who holds one that is not."""
 
+import random
 import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 DEEPSPEED_PORT = 29500
+_FIRST, _TRIES = 20_000, 200
+_KERNELS_OWN = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 def is_free(port: int, host: str = "127.0.0.1") -> bool:
@@ -20,10 +23,26 @@ def is_free(port: int, host: str = "127.0.0.1") -> bool:
 
 
 def free_port() -> int:
-    """A port that nobody listens on. The kernel does not hand it out again at once."""
+    """A port that nobody listens on, by lot from those below the kernel's own range where that is known.
+
+    Seconds pass until a rank listens there. Out of its own range the kernel would meanwhile hand the port to
+    any connection; two starts meet on one only where they draw the same.
+    """
+    draw = random.Random()  # not the shared one: a seed of somebody's would give every start the same port
+    known = _below_the_kernels()
+    for port in draw.sample(known, min(_TRIES, len(known))):
+        if port != DEEPSPEED_PORT and is_free(port):
+            return port
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.bind(("0.0.0.0", 0))
         return int(probe.getsockname()[1])
+
+
+def _below_the_kernels() -> range:
+    """Ports from 20,000 on that the kernel gives to nobody by itself; empty where there are but few."""
+    words = " ".join(_lines(str(_KERNELS_OWN))).split()
+    end = int(words[0]) if words else 0
+    return range(_FIRST, end) if end - _FIRST >= _TRIES else range(0)
 
 
 def holder(port: int) -> str:

@@ -69,13 +69,13 @@ def test_the_recipe_may_stand_behind_the_options(capsys: pytest.CaptureFixture[s
     assert "--recipe quickstart" in capsys.readouterr().out
 
 
-def test_b056_two_runs_get_two_ports(capsys: pytest.CaptureFixture[str]) -> None:
-    ports = [
-        words[words.index("--main_process_port") + 1]
-        for words in (dry(capsys, "--gpus", "2"), dry(capsys, "--gpus", "2"))
-    ]
+def test_b056_runs_draw_their_ports(capsys: pytest.CaptureFixture[str]) -> None:
+    ports = set()
+    for _ in range(3):  # two may draw the same by chance
+        words = dry(capsys, "--gpus", "2")
+        ports.add(words[words.index("--main_process_port") + 1])
     assert "29500" not in ports
-    assert ports[0] != ports[1]
+    assert len(ports) > 1
 
 
 def test_a_dry_run_writes_nothing(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from launcher.hardware.ports import free_port
 from launcher.process import board
 from launcher.process.board import link_run, show_run
 from tests import instance
@@ -22,9 +23,7 @@ def panel(tmp_path: Path) -> Path:
 @pytest.fixture
 def taken() -> Iterator[int]:
     """A port that this process listens on, with a free one behind it."""
-    with socket.socket() as held:
-        held.bind(("0.0.0.0", 0))
-        held.listen()
+    with socket.create_server(("0.0.0.0", free_port())) as held:
         yield held.getsockname()[1]
 
 

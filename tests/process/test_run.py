@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from launcher.hardware.ports import free_port
 from tests.process.families import BIN, STARTERS
 
 MISTAKE = ["--recipe", "nosuch"]
@@ -65,7 +66,7 @@ def test_several_ranks_tell_a_mistake_once(root: Path, name: str) -> None:
 
 def test_b058_deepspeeds_own_rank_argument_is_accepted(root: Path) -> None:
     """deepspeed puts --local_rank=N first behind the script."""
-    command = [str(BIN / "deepspeed"), "--num_gpus", "1", "--master_port", "29761"]
+    command = [str(BIN / "deepspeed"), "--num_gpus", "1", "--master_port", str(free_port())]
     done = start([*command, "launcher/run.py", *MISTAKE], root)
     assert done.returncode == 2
     assert done.stderr.count(SAID) == 1
