@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from launcher.process.children import send
 from launcher.process.watchdog import parent_of
 from tests import tiny
 from tests.launching import ROOT, environment
@@ -23,7 +24,7 @@ BACKENDS = (
 # Exit codes: 75 where a rank could still say that the run can be resumed. Of a killed rank's others, one
 # may fail in its broken connection before the starter's SIGTERM reaches it.
 CODES = {"success": {0}, "mistake": {1, 2}, "interrupt": {75}, "killed rank": {1, 75}}
-SETTLE_S = 3.0  # after the command's own end: watchdogs poll every 0.2 s
+SETTLE_S = 60.0  # at most, after the command's own end: watchdogs poll every 0.2 s
 
 
 def write_recipe(folder: Path) -> Path:
@@ -66,6 +67,8 @@ class Ending:
         self.recipe, self.folder, self.backend, self.kind = recipe, folder, backend, kind
         self.mark = uuid.uuid4().hex
         self.ports: set[str] = set()
+        self.pids: set[int] = set()
+        self.shared: set[str] = set()
         self.was_reached = False
         self.temporary = folder / "tmp"
 
@@ -109,10 +112,10 @@ class Ending:
         act: "Callable[[Ending, subprocess.Popen[bytes]], None] | None",
         deadline: float,
     ) -> int:
-        """The exit code. Acts once the run has logged a few steps; notes the ports that it listens on."""
+        """The exit code. Acts once the run has logged a few steps; notes what the run holds meanwhile."""
         log = self.folder / "runs/job/metrics.jsonl"
         while process.poll() is None and time.monotonic() < deadline:
-            self.ports |= traces.ports_of(traces.marked(self.mark))
+            self._note(traces.marked(self.mark))
             if act is not None and log.exists() and log.read_bytes().count(b"\n") > 3:
                 act(self, process)
                 act = None
@@ -121,30 +124,36 @@ class Ending:
         self.was_reached = act is None
         return process.returncode
 
+    def _note(self, pids: list[int]) -> None:
+        """Other tests run beside this one: what is theirs is not this run's fault."""
+        self.pids |= set(pids)
+        self.ports |= traces.ports_of(pids)
+        self.shared |= traces.held_shared_memory(pids)
+
+    def _is_own(self, name: str) -> bool:
+        """Whether this run was seen to hold the file of shared memory, or one of its processes named it."""
+        return name in self.shared or any(str(pid) in name.split("_") for pid in self.pids)
+
     def _left(self, shared_before: set[str]) -> list[str]:
         """Findings after a moment's grace for processes; the rest must be gone with them."""
         deadline = time.monotonic() + SETTLE_S
         while (alive := traces.marked(self.mark)) and time.monotonic() < deadline:
             time.sleep(0.05)
-        found = [f"process {pid}: {_words(pid)}" for pid in alive]
+        found = [f"process {pid}: {traces.words(pid)}" for pid in alive]
         found += [f"a listening port ({inode})" for inode in self.ports & traces.listening()]
-        found += [f"/dev/shm/{name}" for name in traces.abandoned(traces.shared_memory() - shared_before)]
+        new = {name for name in traces.shared_memory() - shared_before if self._is_own(name)}
+        found += [f"/dev/shm/{name}" for name in traces.abandoned(new)]
         return found + [f"temporary {name}" for name in traces.files_in(self.temporary)]
 
     def _clean(self, process: "subprocess.Popen[bytes]") -> None:
         """Leave nothing behind, whatever was found."""
-        for pid in traces.marked(self.mark):
-            os.kill(pid, signal.SIGKILL)
+        send(traces.marked(self.mark), signal.SIGKILL)
         process.wait()
 
 
 def _take_interrupts() -> None:
     """A shell starts its background jobs with SIGINT ignored, and that is inherited."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-def _words(pid: int) -> str:
-    return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")[:200]
 
 
 def _interrupt(ending: Ending, process: "subprocess.Popen[bytes]") -> None:

@@ -7,6 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+from launcher.process.children import send
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 BIN = Path(sys.executable).parent
@@ -23,6 +25,7 @@ STARTERS = {
     ),
     "deepspeed x2": ([str(BIN / "deepspeed"), "--num_gpus", "2"], 2),
 }
+ENDS_S = 60.0  # far more than anything here takes to end, far less than what is to be ended would live
 
 
 def is_alive(pid: int) -> bool:
@@ -47,7 +50,7 @@ class Family:
             start_new_session=True,
         )
 
-    def ranks(self, count: int, timeout_s: float = 60) -> list[int]:
+    def ranks(self, count: int, timeout_s: float = 600) -> list[int]:
         """The pids of the ranks once all have started."""
         deadline = time.monotonic() + timeout_s
         while len(found := [int(path.stem) for path in self.folder.glob("*.rank")]) < count:
@@ -65,15 +68,14 @@ class Family:
 
     def clean(self) -> None:
         """Leave nothing behind, whatever the test found."""
-        for pid in [int(path.stem) for path in self.folder.glob("*.rank")]:
-            if is_alive(pid):
-                os.kill(pid, signal.SIGKILL)
+        ranks = [int(path.stem) for path in self.folder.glob("*.rank")]
+        send([pid for pid in ranks if is_alive(pid)], signal.SIGKILL)
         self.process.kill()
         self.process.wait()
 
 
-def left_after(pids: list[int], wait_s: float) -> list[int]:
-    """Those still alive after at most so long."""
+def left_after(pids: list[int], wait_s: float = ENDS_S) -> list[int]:
+    """Those still alive after at most so long; returns as soon as none is."""
     deadline = time.monotonic() + wait_s
     while (left := [pid for pid in pids if is_alive(pid)]) and time.monotonic() < deadline:
         time.sleep(0.02)

@@ -13,19 +13,22 @@ from launcher.process.starter import read_starter
 
 end_with_parent(read_starter(os.environ))
 folder, manner = Path(sys.argv[-2]), sys.argv[-1]
+LIVES_S = 1800  # a rank that nobody ends outlives every wait of a test
 if manner == "deaf":  # a rank that hangs where no handler of Python's runs
-    signal.signal(signal.SIGTERM, lambda number, frame: time.sleep(60))
-    signal.signal(signal.SIGINT, lambda number, frame: time.sleep(60))
+    signal.signal(signal.SIGTERM, lambda number, frame: time.sleep(LIVES_S))
+    signal.signal(signal.SIGINT, lambda number, frame: time.sleep(LIVES_S))
 if manner == "parent of a worker":
-    signal.signal(signal.SIGTERM, lambda number, frame: None)
+    heard, says = os.pipe()
+    signal.signal(signal.SIGTERM, lambda number, frame: os.write(says, b"asked"))
     worker = os.fork()
     if worker == 0:
-        time.sleep(60)
+        os.write(says, b"up")
+        time.sleep(LIVES_S)
         os._exit(0)
-    time.sleep(0.3)
+    os.read(heard, 10)
     os.kill(worker, signal.SIGTERM)
-    time.sleep(0.3)
+    os.read(heard, 10)
     os.kill(worker, signal.SIGKILL)
     os.waitpid(worker, 0)
 (folder / f"{os.getpid()}.rank").touch()
-time.sleep(60)
+time.sleep(LIVES_S)

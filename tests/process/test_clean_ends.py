@@ -66,6 +66,7 @@ def test_a_port_is_found_as_long_as_anybody_listens() -> None:
     assert not ports & traces.listening()
 
 
+@pytest.mark.skipif(not traces.SHM.is_dir(), reason=f"no shared memory at {traces.SHM} here")
 def test_shared_memory_that_nobody_uses_any_more_is_found() -> None:
     before = traces.shared_memory()
     memory = shared_memory.SharedMemory(create=True, size=64)

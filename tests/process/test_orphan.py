@@ -14,7 +14,6 @@ MIDDLE = [sys.executable, str(HERE / "middle.py")]
 TWO_LEVELS, ONE_LEVEL = [*MIDDLE, str(HERE / "middle.py")], MIDDLE
 DEEPSPEED = {"CROSS_RANK": "0", "RANK": "0", "WORLD_SIZE": "2", "LOCAL_SIZE": "2"}
 TORCHRUN = {"TORCHELASTIC_RUN_ID": "none", "RANK": "0", "WORLD_SIZE": "2"}
-WAIT_S = 3.0
 
 
 @pytest.fixture
@@ -41,7 +40,7 @@ def test_a_rank_ends_when_the_starter_above_it_dies(
     families.append(family)
     ranks = family.ranks(1)
     family.end(number)
-    assert left_after(ranks, WAIT_S) == []
+    assert left_after(ranks) == []
 
 
 def test_a_shell_above_the_starter_may_go(tmp_path: Path, families: list[Family]) -> None:
@@ -78,7 +77,7 @@ def test_real_starters_leave_no_rank(
     families.append(family)
     ranks = family.ranks(num_ranks)
     family.end(number, whole_group)
-    assert left_after(ranks, WAIT_S) == []
+    assert left_after(ranks) == []
 
 
 def test_a_forked_worker_neither_speaks_for_the_rank_nor_keeps_its_watchdog(

@@ -79,7 +79,7 @@ def test_a_killed_child_is_explained() -> None:
 
 def test_what_a_starter_leaves_behind_is_killed(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
-    grandchild = f"import os, time; open({str(pid_file)!r}, 'w').write(f'{{os.getpid()}}'); time.sleep(60)"
+    grandchild = f"import os, time; open({str(pid_file)!r}, 'w').write(f'{{os.getpid()}}'); time.sleep(1800)"
     code = (
         "import subprocess, sys, time, pathlib\n"
         f"subprocess.Popen([sys.executable, '-c', {grandchild!r}], start_new_session=True)\n"
@@ -89,7 +89,7 @@ def test_what_a_starter_leaves_behind_is_killed(tmp_path: Path) -> None:
     outcome, _, _ = python(code)
     pid = int(pid_file.read_text())
     assert outcome.killed == (pid,)
-    assert left_after([pid], 1) == []
+    assert left_after([pid]) == []
 
 
 @pytest.mark.parametrize("name", [pytest.param("accelerate", marks=pytest.mark.slow), "accelerate x2"])
@@ -112,14 +112,15 @@ def test_a_signal_to_launcher_run_ends_everything_below_it(tmp_path: Path, numbe
         # background jobs inherit an ignored SIGINT, those of nohup an ignored SIGHUP, and so would this chain
         preexec_fn=lambda: signal.signal(number, signal.SIG_DFL) if number != signal.SIGKILL else None,
     )
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 600
     while not (found := list(tmp_path.glob("*.rank"))) and time.monotonic() < deadline:
+        assert watch.poll() is None
         time.sleep(0.05)
     pids = [int(path.stem) for path in found]
     assert pids
     watch.send_signal(number)
-    assert left_after(pids, 3) == []
-    code = watch.wait(timeout=10)
+    assert left_after(pids) == []
+    code = watch.wait(timeout=600)
     assert code == (-9 if number == signal.SIGKILL else 75)
 
 

@@ -28,6 +28,11 @@ def rank_of(pid: int) -> int | None:
     return int(found[0].partition(b"=")[2]) if found else 0
 
 
+def words(pid: int) -> str:
+    """What was typed to start the process, in short."""
+    return _read(pid, "cmdline").replace(b"\0", b" ").decode(errors="replace")[:200]
+
+
 def ports_of(pids: list[int]) -> set[str]:
     """Inodes of the sockets on which these processes listen."""
     held = {inode for pid in pids for inode in _sockets(pid)}
@@ -51,11 +56,13 @@ def shared_memory() -> set[str]:
 
 def abandoned(names: set[str]) -> set[str]:
     """Those of the shared-memory files that no living process maps or holds open."""
-    used = set()
-    for pid in _pids():
-        text = _read(pid, "maps").decode(errors="replace") + "\n".join(_descriptors(pid))
-        used |= {name for name in names if str(SHM / name) in text}
-    return {name for name in names - used if (SHM / name).exists()}
+    return {name for name in names - held_shared_memory(_pids()) if (SHM / name).exists()}
+
+
+def held_shared_memory(pids: list[int]) -> set[str]:
+    """Names of the shared-memory files that these processes map or hold open."""
+    texts = [_read(pid, "maps").decode(errors="replace") + "\n".join(_descriptors(pid)) for pid in pids]
+    return {name for text in texts for name in re.findall(rf"{SHM}/([^\s/]+)", text)}
 
 
 def files_in(folder: Path) -> list[str]:
