@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from launcher.backends import operators
-from launcher.errors import BadValue, DoesNotFit, HardwareError, Problem
-from launcher.hardware.free_space import free_bytes
+from launcher.errors import BadValue, HardwareError, Problem
+from launcher.hardware.free_space import free_bytes, require_free
 from launcher.units import format_bytes
 
 BLOCKS = ("offload_optimizer", "offload_param")
@@ -97,16 +97,13 @@ def _takes_direct_access(folder: Path) -> bool:
 
 def require_space(place: Path, needed_bytes: int) -> None:
     """Raise DoesNotFit where the disk has less left than the files will take."""
-    if needed_bytes <= (free := free_bytes(place)):
-        return
-    raise DoesNotFit(
-        Problem(
-            where=f"nvme_path {place}",
-            what=f"weights, moments and gradients take {format_bytes(needed_bytes)}, "
-            f"{format_bytes(free)} are free",
-            right=f"{format_bytes(needed_bytes)} free: 20 bytes a trained parameter, 2 or 4 a frozen one",
-            type="backend.nvme_path=FOLDER_ON_A_LARGER_DISK, or adapter=lora",
-        )
+    require_free(
+        place,
+        needed_bytes,
+        where=f"nvme_path {place}",
+        takes="weights, moments and gradients take",
+        right=f"{format_bytes(needed_bytes)} free: 20 bytes a trained parameter, 2 or 4 a frozen one",
+        type="backend.nvme_path=FOLDER_ON_A_LARGER_DISK, or adapter=lora",
     )
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from launcher.errors import Conflict, DoesNotFit, ExportError, Problem
-from launcher.hardware.free_space import free_bytes
+from launcher.errors import Conflict, ExportError, Problem
+from launcher.hardware.free_space import require_free
 from launcher.train.final_model import system_error
 from launcher.train.save_failure import failure_of
 from launcher.units import format_bytes
@@ -36,7 +36,13 @@ def new_folder(place: Path, *, needed_bytes: int, name: str, option: str) -> Ite
 
     Raises DoesNotFit where the disk has less room than `needed_bytes`, ExportError where the system refuses.
     """
-    _require_room(place, needed_bytes, name, option)
+    require_free(
+        place,
+        needed_bytes,
+        takes=f"{name} needs",
+        right=f"{format_bytes(needed_bytes)} on one disk",
+        type=f"{option} FOLDER_ON_A_LARGER_DISK",
+    )
     temporary = place.with_name(f".writing-{place.name}")
     try:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -58,19 +64,6 @@ def _put(temporary: Path, place: Path) -> None:
     for child in temporary.iterdir():
         child.rename(place / child.name)
     temporary.rmdir()
-
-
-def _require_room(place: Path, needed_bytes: int, name: str, option: str) -> None:
-    free = free_bytes(place)
-    if needed_bytes > free:
-        raise DoesNotFit(
-            Problem(
-                where=str(place),
-                what=f"{name} needs {format_bytes(needed_bytes)}, {format_bytes(free)} are free",
-                right=f"{format_bytes(needed_bytes)} on one disk",
-                type=f"{option} FOLDER_ON_A_LARGER_DISK",
-            )
-        )
 
 
 def _not_written(place: Path, error: OSError, needed: int, name: str, option: str) -> ExportError:

@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Protocol
 
-from launcher.errors import DoesNotFit, Problem
-from launcher.hardware.free_space import free_bytes
+from launcher.hardware.free_space import require_free
 from launcher.units import format_bytes
 
 _CHUNK_BYTES = 2**22
@@ -22,16 +21,13 @@ class Digest(Protocol):
 
 def require_room(folder: Path, num_bytes: int, *, cache: str, variable: str) -> None:
     """Raise DoesNotFit where a cache's disk has less free; `variable` of the environment moves it."""
-    free = free_bytes(folder)
-    if num_bytes > free:
-        raise DoesNotFit(
-            Problem(
-                where=str(folder),
-                what=f"the model needs {format_bytes(num_bytes)} more, {format_bytes(free)} are free",
-                right=f"{format_bytes(num_bytes)} free where {cache} is",
-                type=f"export {variable}=FOLDER_ON_A_LARGER_DISK, then the same command",
-            )
-        )
+    require_free(
+        folder,
+        num_bytes,
+        takes="the model still needs",
+        right=f"{format_bytes(num_bytes)} free where {cache} is",
+        type=f"export {variable}=FOLDER_ON_A_LARGER_DISK, then the same command",
+    )
 
 
 def digest_of(path: Path, begun: Digest) -> str:

@@ -9,9 +9,8 @@ import tarfile
 from pathlib import Path
 from typing import IO
 
-from launcher.errors import DoesNotFit, ExportError, Problem
-from launcher.hardware.free_space import free_bytes
-from launcher.units import format_bytes
+from launcher.errors import ExportError, Problem
+from launcher.hardware.free_space import require_free
 
 _CHUNK_BYTES = 2**22
 
@@ -41,16 +40,13 @@ def _unusable(folder: Path, reason: str) -> ExportError:
 def copy_final(final: Path, to: Path, name: str) -> Path:
     """`to/NAME.tar` with the folder's files, proven to hold the same bytes. Raises LauncherError."""
     size = sum(path.stat().st_size for path in final.rglob("*") if path.is_file())
-    free = free_bytes(to)
-    if size > free:
-        raise DoesNotFit(
-            Problem(
-                where=str(to),
-                what=f"the final model has {format_bytes(size)}, {format_bytes(free)} are free",
-                right="room for one copy",
-                type=f"du -sh {to}/* ; then: tar -cf ANOTHER_DISK/{name}.tar -C {final.parent} {final.name}",
-            )
-        )
+    require_free(
+        to,
+        size,
+        takes="the final model has",
+        right="room for one copy",
+        type=f"du -sh {to}/* ; then: tar -cf ANOTHER_DISK/{name}.tar -C {final.parent} {final.name}",
+    )
     target, temporary = _free_name(to, name), to / f".writing-{name}-{os.getpid()}.tar"
     try:
         _write(final, temporary)

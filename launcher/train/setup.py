@@ -3,40 +3,22 @@
 import math
 import os
 import sys
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from launcher.adapters.options import METHODS
-from launcher.backends.options import BACKENDS
-from launcher.backends.strategy_torch import Parts, Strategy
-from launcher.backends.zero import resolve
-from launcher.data.layout import LAYOUTS
 from launcher.data.order import RowOrder
 from launcher.data.split import Splits
-from launcher.errors import DoesNotFit, Problem
 from launcher.facts import Derived, Plan
-from launcher.hardware.free_space import free_bytes
-from launcher.models.load_torch import (
-    PROBLEM_TYPES,
-    checkpoint_activations,
-    load_model,
-)
+from launcher.hardware.free_space import require_free
 from launcher.models.names_torch import parameter_names
-from launcher.optim.build_torch import make, parameter_groups, rates_of
-from launcher.optim.rates import layerwise, second_matrix
 from launcher.optim.schedule import warmup_updates
-from launcher.precision_torch import LossScale, StepPrecision
 from launcher.recipe.evaluation_rules import metrics_of
 from launcher.recipe.freezing import opening_steps, openings
 from launcher.recipe.schema import Recipe
 from launcher.recipe.training import Every, TrainingOptions
-from launcher.registry import load_attribute
-from launcher.step.module import TrainModule
-from launcher.step.packing_check import require_packing
 from launcher.train import freeze
 from launcher.train.audit import Audit
 from launcher.train.callbacks.callback import Callback
@@ -48,10 +30,10 @@ from launcher.train.callbacks.numbers import WatchNumbers
 from launcher.train.callbacks.save import Save
 from launcher.train.checkpoint import read_progress
 from launcher.train.checkpoint_files import bytes_held
+from launcher.train.connected import build_module, connect
 from launcher.train.job import Job
 from launcher.train.memory_watch import MemoryWatch
 from launcher.train.metrics_log import MetricsLog
-from launcher.train.numbers_fp32 import keep_in_fp32
 from launcher.train.prepared import Prepared, prepare_data
 from launcher.train.state import Progress
 from launcher.train.world import World
@@ -89,7 +71,7 @@ def build_job(
     def build(job: Job, step: int) -> None:
         """Module and strategy over what is open after so many steps, the base model's weights in them."""
         torch.manual_seed(recipe.training.seed)
-        module = world.agreed(lambda: _module(recipe, plan, world, splits, tokenizer))
+        module = world.agreed(lambda: build_module(recipe, plan, world, splits, tokenizer))
         freeze.apply(module.model, job.openings, step)
         # Counted now: a backend may leave placeholders of no elements behind.
         sizes = [(parameter.requires_grad, parameter.numel()) for parameter in module.parameters()]
@@ -98,7 +80,7 @@ def build_job(
         job.num_opened = sum(p.numel() for name, p in module.model.named_parameters() if name in job.openings)
         job.shapes = {name: tuple(parameter.shape) for name, parameter in module.named_parameters()}
         job.module = module
-        job.strategy = _connect(recipe, plan, world, module, ds_config, freeze.opened_at(job))
+        job.strategy = connect(recipe, plan, world, module, ds_config, freeze.opened_at(job))
 
     job = Job(
         recipe=recipe,
@@ -146,88 +128,6 @@ def _data(recipe: Recipe, world: World) -> Prepared:
     return prepare_data(recipe, say=say, local_rank=int(os.environ.get("LOCAL_RANK", world.rank)))
 
 
-def _module(recipe: Recipe, plan: Plan, world: World, splits: Splits, tokenizer: Any) -> TrainModule:
-    model = load_model(
-        recipe.model,
-        task=recipe.task,
-        dtype=plan.weights_dtype,
-        label_names=splits.label_names,
-        pad_token_id=tokenizer.pad_token_id,
-        problem_type=PROBLEM_TYPES[LAYOUTS.get(splits.layout).labels],
-    )
-    apply = load_attribute(METHODS.get(recipe.adapter.method).apply)
-    base, model = model, apply(model, recipe.adapter, task=recipe.task)
-    if recipe.training.activation_checkpointing:
-        checkpoint_activations(base)
-    precision = StepPrecision(name=plan.precision, device_type=world.device.type)
-    module = TrainModule(
-        model,
-        task=recipe.task,
-        precision=precision,
-        chunk_bytes=recipe.training.loss_chunk_bytes,
-        class_weights=splits.class_weights,
-    )
-    keep_in_fp32(module, recipe.training.fp32_modules)
-    if recipe.data.packing:
-        require_packing(module, recipe.data.most_tokens)
-    return module
-
-
-def _connect(
-    recipe: Recipe,
-    plan: Plan,
-    world: World,
-    module: TrainModule,
-    ds_config: dict[str, Any] | None,
-    opened_at: Mapping[str, int],
-) -> Strategy:
-    options = recipe.training
-
-    def make_optimizer(groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        return make(
-            options.optim,
-            groups,
-            learning_rate=plan.learning_rate,
-            betas=(options.adam_beta1, options.adam_beta2),
-            epsilon=options.adam_epsilon,
-        )
-
-    config = ds_config and resolve(
-        ds_config,
-        step=plan.step,
-        precision=plan.precision,
-        max_grad_norm=options.max_grad_norm,
-        options=recipe.backend,
-    )
-    parts = Parts(
-        module=module,
-        groups=parameter_groups(
-            module,
-            options.weight_decay,
-            rates_of(module, plan.learning_rate, _rate_factors(recipe, module)),
-            opened_at,
-        ),
-        make_optimizer=make_optimizer,
-        device=world.device,
-        rank=world.rank,
-        settings=plan.step,
-        max_grad_norm=options.max_grad_norm,
-        loss_scale=LossScale(StepPrecision(name=plan.precision, device_type=world.device.type)),
-        name=plan.backend,
-        options=recipe.backend,
-        config=config or {},
-    )
-    strategy: Strategy = load_attribute(BACKENDS.get(plan.backend).connect)(parts)
-    return strategy
-
-
-def _rate_factors(recipe: Recipe, module: TrainModule) -> list[Callable[[str], float]]:
-    """What divides the learning rate over the parameters, by name."""
-    names = [name for name, _ in module.named_parameters()]
-    decay, ratio = recipe.training.layerwise_lr_decay, getattr(recipe.adapter, "loraplus_lr_ratio", None)
-    return [*([layerwise(names, decay)] if decay else []), *([second_matrix(ratio)] if ratio else [])]
-
-
 def total_steps(options: TrainingOptions, steps_per_epoch: int) -> int:
     """Steps of the run: `max_steps`, or the epochs' (a part of an epoch is rounded up)."""
     if options.max_steps is not None:
@@ -267,22 +167,19 @@ def _check_disk(job: Job) -> None:
     one, final = 12 * most, 4 * most
     # What a continued run has on the disk already is part of that.
     held = bytes_held(job.folder) if options.resume_from_checkpoint else 0
-    require_free(job.folder, kept=kept, checkpoint_bytes=one, final_bytes=final, held_bytes=held)
+    require_room(job.folder, kept=kept, checkpoint_bytes=one, final_bytes=final, held_bytes=held)
 
 
-def require_free(
+def require_room(
     folder: Path, *, kept: int, checkpoint_bytes: int, final_bytes: int, held_bytes: int = 0
 ) -> None:
     """Raise DoesNotFit where the folder's disk cannot hold the checkpoints and the final model."""
-    needed, free = max(0, kept * checkpoint_bytes + final_bytes - held_bytes), free_bytes(folder)
-    if needed <= free:
-        return
+    needed = max(0, kept * checkpoint_bytes + final_bytes - held_bytes)
     one, final = format_bytes(checkpoint_bytes), format_bytes(final_bytes)
-    raise DoesNotFit(
-        Problem(
-            where=str(folder),
-            what=f"checkpoints and final model need {format_bytes(needed)}, {format_bytes(free)} are free",
-            right=f"{format_bytes(needed)} free: {kept} checkpoints of {one} and a final model of {final}",
-            type="--output_dir FOLDER_ON_A_LARGER_DISK, or save_total_limit=1, or save_steps=no",
-        )
+    require_free(
+        folder,
+        needed,
+        takes="checkpoints and final model need",
+        right=f"{format_bytes(needed)} free: {kept} checkpoints of {one} and a final model of {final}",
+        type="--output_dir FOLDER_ON_A_LARGER_DISK, or save_total_limit=1, or save_steps=no",
     )

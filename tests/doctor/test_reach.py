@@ -1,11 +1,8 @@
 """Hub, LFS and Xet are asked apart, on real servers of this machine, and the switch that works is named."""
 
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,29 +11,20 @@ from launcher.hardware.platform_facts import find_platform
 from launcher.models.options import ModelOptions
 from launcher.models.source import HUB
 from tests import instance
+from tests.serving import Handler, serving
 
 NOBODY = "http://127.0.0.1:1"
 
 
 @contextmanager
 def answering(status: int) -> Iterator[str]:
-    class Handler(BaseHTTPRequestHandler):
+    class Answer(Handler):
         def do_HEAD(self) -> None:
             self.send_response(status)
             self.end_headers()
 
-        def log_message(self, *_: Any) -> None:
-            return
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(Answer) as url:
+        yield url
 
 
 @pytest.mark.parametrize(
@@ -44,18 +32,18 @@ def answering(status: int) -> Iterator[str]:
 )
 def test_b077_a_refusal_is_an_answer_and_a_failure_is_none(status: int, counts: bool) -> None:
     with answering(status) as url:
-        assert answers_at(url, 5.0) is counts
+        assert answers_at(url, 60.0) is counts
 
 
 @pytest.mark.parametrize("url", [NOBODY, "nonsense", "http://no.such.host.invalid"])
 def test_b077_nobody_there_is_no_answer_and_no_exception(url: str) -> None:
-    assert answers_at(url, 5.0) is False
+    assert answers_at(url, 60.0) is False
 
 
 def test_b077_each_host_is_asked_by_itself() -> None:
     with ExitStack() as stack:
         hub, xet = stack.enter_context(answering(200)), stack.enter_context(answering(503))
-        found = reach(Hosts(hub=hub, lfs=hub, xet=xet, mirror=NOBODY, modelscope=hub))
+        found = reach(Hosts(hub=hub, lfs=hub, xet=xet, mirror=NOBODY, modelscope=hub), timeout_s=60.0)
     assert found == Reach(hub=True, lfs=True, xet=False, mirror=False, modelscope=True)
 
 

@@ -2,12 +2,13 @@
 
 import hashlib
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests import serving as loopback
+from tests.serving import Handler
 
 COMMIT = "a" * 40
 
@@ -52,11 +53,8 @@ class Hub:
 def serving(hub: Hub) -> Iterator[Hub]:
     """The hub at `hub.endpoint` while the block runs."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Answers(Handler):
         protocol_version = "HTTP/1.1"
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
 
         def do_HEAD(self) -> None:
             self.answer(with_body=False)
@@ -111,11 +109,5 @@ def serving(hub: Hub) -> Iterator[Hub]:
                 self.wfile.flush()
                 self.close_connection = True
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    hub.endpoint = f"http://127.0.0.1:{server.server_address[1]}"
-    try:
+    with loopback.serving(Answers) as hub.endpoint:
         yield hub
-    finally:
-        server.shutdown()
-        server.server_close()

@@ -1,8 +1,6 @@
 """Where a configuration is looked for, in order, and what is said where it is not."""
 
-import http.server
 import json
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from launcher.models import source
 from launcher.models.config_file import cached_config, find_config, locate_config
 from launcher.models.options import ModelOptions
 from launcher.models.read_shape import shape_of
+from tests.serving import Handler, serving
 
 LLAMA_8B = "meta-llama/Llama-3.1-8B"
 
@@ -105,7 +104,7 @@ def test_a_broken_configuration_is_said_with_its_place(text: str, tmp_path: Path
     assert str(tmp_path) in caught.value.problems[0].where
 
 
-class Hub(http.server.BaseHTTPRequestHandler):
+class Hub(Handler):
     """A hub with one model."""
 
     def do_GET(self) -> None:
@@ -114,17 +113,12 @@ class Hub(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(b'{"model_type": "llama", "num_hidden_layers": 7}' if known else b"")
 
-    def log_message(self, *_: Any) -> None:
-        """Say nothing."""
-
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hub) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+    with serving(Hub) as url:
+        monkeypatch.setenv("HF_ENDPOINT", url)
         yield
-        server.shutdown()
 
 
 def test_the_hub_is_asked_only_when_told_to(hub: None, monkeypatch: pytest.MonkeyPatch) -> None:

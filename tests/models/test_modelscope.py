@@ -2,22 +2,21 @@
 
 import hashlib
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from launcher.errors import DoesNotFit, HardwareError
-from launcher.models import arrived, modelscope
+from launcher.hardware import free_space
 from launcher.models import download as downloading
+from launcher.models import modelscope
 from launcher.models.options import ModelOptions
 from launcher.models.source import find_model, hub_answers
+from tests.serving import Handler, serving
 
 ID = "Toy/model-0.5B"
 FILES = {
@@ -54,11 +53,8 @@ class Site:
 
 
 @contextmanager
-def serving(site: Site) -> Iterator[str]:
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, format: str, *args: Any) -> None:
-            return
-
+def online(site: Site) -> Iterator[str]:
+    class Hub(Handler):
         def do_GET(self) -> None:
             url = urlsplit(self.path)
             if url.path != f"/api/v1/models/{ID}/repo" and not url.path.endswith("/repo/files"):
@@ -80,15 +76,8 @@ def serving(site: Site) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(body[: len(body) - cut])
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(Hub) as url:
+        yield url
 
 
 def environ(url: str, tmp_path: Path) -> dict[str, str]:
@@ -97,7 +86,7 @@ def environ(url: str, tmp_path: Path) -> dict[str, str]:
 
 def test_one_form_of_the_weights_arrives_whole_and_a_second_call_fetches_nothing(tmp_path: Path) -> None:
     site, said = Site(), []
-    with serving(site) as url:
+    with online(site) as url:
         folder = modelscope.fetch(ID, say=said.append, environ=environ(url, tmp_path))
         assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
             name: FILES[name] for name in ("config.json", "model.safetensors", "tokenizer.json")
@@ -112,7 +101,7 @@ def test_one_form_of_the_weights_arrives_whole_and_a_second_call_fetches_nothing
 
 def test_a_cut_download_goes_on_where_it_stopped(tmp_path: Path) -> None:
     site = Site(cuts=2)
-    with serving(site) as url:
+    with online(site) as url:
         folder = modelscope.fetch(ID, say=lambda line: None, environ=environ(url, tmp_path))
     assert (folder / "model.safetensors").read_bytes() == FILES["model.safetensors"]
     begins = [begin for name, begin in site.got if name == "model.safetensors"]
@@ -121,7 +110,7 @@ def test_a_cut_download_goes_on_where_it_stopped(tmp_path: Path) -> None:
 
 def test_wrong_bytes_are_fetched_again(tmp_path: Path) -> None:
     site, said = Site(wrong={"model.safetensors"}), []
-    with serving(site) as url:
+    with online(site) as url:
         folder = modelscope.fetch(ID, say=said.append, environ=environ(url, tmp_path))
     assert (folder / "model.safetensors").read_bytes() == FILES["model.safetensors"]
     assert any("another hash" in line for line in said)
@@ -129,7 +118,7 @@ def test_wrong_bytes_are_fetched_again(tmp_path: Path) -> None:
 
 def test_a_download_that_never_ends_is_told_and_the_folder_does_not_count_as_whole(tmp_path: Path) -> None:
     with (
-        serving(Site(cuts=99)) as url,
+        online(Site(cuts=99)) as url,
         pytest.raises(HardwareError, match=r"model\.safetensors did not arrive"),
     ):
         modelscope.fetch(ID, say=lambda line: None, environ=environ(url, tmp_path))
@@ -137,8 +126,8 @@ def test_a_download_that_never_ends_is_told_and_the_folder_does_not_count_as_who
 
 
 def test_an_unknown_id_and_a_full_disk_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving(Site()) as url:
-        monkeypatch.setattr(arrived, "free_bytes", lambda place: 10)
+    with online(Site()) as url:
+        monkeypatch.setattr(free_space, "free_bytes", lambda place: 10)
         with pytest.raises(DoesNotFit, match="10 B are free"):
             modelscope.fetch(ID, say=lambda line: None, environ=environ(url, tmp_path))
     with pytest.raises(HardwareError, match="does not give 'Toy/model-0.5B'"):
@@ -155,7 +144,7 @@ def test_b077_the_id_is_taken_where_the_hub_does_not_answer(
         monkeypatch.delenv(name, raising=False)
     hub_answers.cache_clear()
     site = Site()
-    with serving(site) as url:
+    with online(site) as url:
         for name, value in environ(url, tmp_path).items():
             monkeypatch.setenv(name, value)
         assert downloading.download(options, say=lambda line: None) is None

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from launcher.errors import DoesNotFit, ExportError
+from launcher.hardware import free_space
 from launcher.process import kept_copy
 from launcher.process.kept_copy import copy_final, require_target
 
@@ -60,7 +61,7 @@ def test_bytes_that_did_not_arrive_are_found_and_nothing_is_left(
 def test_a_disk_without_room_is_told_before_a_byte_is_written(
     final: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept_copy, "free_bytes", lambda place: 10)
+    monkeypatch.setattr(free_space, "free_bytes", lambda place: 10)
     with pytest.raises(DoesNotFit, match="10 B are free"):
         copy_final(final, tmp_path, "job")
 

@@ -1,15 +1,14 @@
 """A message when a run ends, against a real server on this machine; whatever fails stays one line."""
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import pytest
 
 from launcher.process.message import Message, missing_token, send
+from tests.serving import Handler, serving
 
 MESSAGE = Message(title="run finished", name="quickstart", content="accuracy 0.8")
 
@@ -23,8 +22,8 @@ class Api:
 
 
 @contextmanager
-def serving(api: Api) -> Iterator[str]:
-    class Handler(BaseHTTPRequestHandler):
+def sending(api: Api) -> Iterator[str]:
+    class Pretended(Handler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             api.got.append((self.path, self.headers["Authorization"] or "", body))
@@ -39,18 +38,8 @@ def serving(api: Api) -> Iterator[str]:
             self.send_response(200)
             self.end_headers()
 
-        def log_message(self, *_: Any) -> None:
-            return
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/send"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(Pretended) as url:
+        yield f"{url}/send"
 
 
 def environ(url: str) -> dict[str, str]:
@@ -59,7 +48,7 @@ def environ(url: str) -> dict[str, str]:
 
 def test_the_three_fields_and_the_token_arrive() -> None:
     api = Api()
-    with serving(api) as url:
+    with sending(api) as url:
         assert send(MESSAGE, environ(url)).startswith("message sent to 127.0.0.1")
     assert api.got == [
         ("/send", "secret", {"title": "run finished", "name": "quickstart", "content": "accuracy 0.8"})
@@ -76,7 +65,7 @@ def test_the_three_fields_and_the_token_arrive() -> None:
     ],
 )
 def test_a_refusal_is_one_line_without_the_token(api: Api, said: str) -> None:
-    with serving(api) as url:
+    with sending(api) as url:
         line = send(MESSAGE, environ(url))
     assert line.startswith("no message was sent") and said in line
     assert "secret" not in line and "\n" not in line
@@ -84,7 +73,7 @@ def test_a_refusal_is_one_line_without_the_token(api: Api, said: str) -> None:
 
 
 def test_an_answer_that_is_no_json_counts_as_sent() -> None:
-    with serving(Api(answer=b"<html>")) as url:
+    with sending(Api(answer=b"<html>")) as url:
         assert send(MESSAGE, environ(url)).startswith("message sent")
 
 
@@ -95,7 +84,7 @@ def test_an_address_that_nobody_answers_at_never_raises(url: str) -> None:
 
 def test_without_a_token_nothing_is_sent_and_the_line_to_type_is_told() -> None:
     api = Api()
-    with serving(api) as url:
+    with sending(api) as url:
         line = send(MESSAGE, {"LAUNCHER_NOTIFY_URL": url})
     assert api.got == []
     assert "export AUTODL_TOKEN=" in line

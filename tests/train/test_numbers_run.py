@@ -138,10 +138,10 @@ def test_b067_fp16_overflow_ends_the_run_with_scale_module_batch_and_advice(
 def test_b067_first_overflows_of_fp16_are_said_once_and_the_run_goes_on(
     classifier: WriteRecipe, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import launcher.train.setup as setup
+    import launcher.train.connected as connected
 
-    scale = setup.LossScale
-    monkeypatch.setattr(setup, "LossScale", lambda precision: scale(precision, initial=2.0**21))
+    scale = connected.LossScale
+    monkeypatch.setattr(connected, "LossScale", lambda precision: scale(precision, initial=2.0**21))
     folder, error = run(classifier(precision="fp16"))
     assert error is None
     said = capsys.readouterr().err
@@ -182,16 +182,16 @@ def poison_from(monkeypatch: pytest.MonkeyPatch, *, step: int) -> None:
 def test_a_single_label_has_a_loss_of_zero_and_the_run_says_why(
     classifier: WriteRecipe, with_weights: Callable[[str, Change], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import launcher.train.setup as setup
+    import launcher.train.connected as connected
 
-    class Constant(setup.TrainModule):
+    class Constant(connected.TrainModule):
         """Logits that no weight moves, so sure of themselves that the loss rounds to 0."""
 
         def _classify(self, inputs: Any, labels: Any) -> Any:
             loss, logits = super()._classify(inputs, labels)
             return loss * 0, logits
 
-    monkeypatch.setattr(setup, "TrainModule", Constant)
+    monkeypatch.setattr(connected, "TrainModule", Constant)
     _, error = run(classifier())
     assert isinstance(error, TrainError) and not isinstance(error, NonFinite)
     assert "the loss has been exactly 0.0 for 8 steps" in str(error) and "no step ever had" in str(error)

@@ -8,7 +8,7 @@ import pytest
 
 from launcher.errors import DoesNotFit
 from launcher.recipe.training import TrainingOptions
-from launcher.train.setup import require_free, total_steps
+from launcher.train.setup import require_room, total_steps
 
 MIB = 2**20
 
@@ -26,9 +26,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_too_little_disk_is_refused_before_the_first_step(small_disk: Path) -> None:
-    require_free(small_disk, kept=3, checkpoint_bytes=5 * MIB, final_bytes=4 * MIB)
+    require_room(small_disk, kept=3, checkpoint_bytes=5 * MIB, final_bytes=4 * MIB)
     with pytest.raises(DoesNotFit) as caught:
-        require_free(small_disk, kept=3, checkpoint_bytes=6 * MIB, final_bytes=4 * MIB)
+        require_room(small_disk, kept=3, checkpoint_bytes=6 * MIB, final_bytes=4 * MIB)
     assert "22.0 MiB" in str(caught.value) and "--output_dir" in str(caught.value)
 
 
