@@ -6,7 +6,7 @@ from launcher.memory.breakdown import Term
 from launcher.memory.gradients import GradientBytes
 from launcher.memory.parameters import trained_matrices
 from launcher.memory.setting import Setting
-from launcher.memory.sizes import BYTES, Sizes, ranks_of
+from launcher.memory.sizes import BYTES, Sizes
 from launcher.memory.states import gradient_width
 from launcher.memory.weights import quantised_bytes
 from launcher.memory.zero3_terms import NOWHERE, At, zero3_terms
@@ -157,21 +157,17 @@ def bucket_terms(setting: Setting, sizes: Sizes) -> list[Term]:
 
 
 def staging_terms(setting: Setting, sizes: Sizes) -> list[Term]:
-    """What stands on the card for the way to and from host memory.
+    """What stands on the card for the way to host memory.
 
     ZeRO-1/2 with offloaded states: a buffer of the largest trained parameter (deepspeed 0.19.8,
-    stage_1_and_2.py: `temp_grad_buffer_for_gpu_offload`). Weights in host memory: a block's piece before
-    it is gathered (torch 2.13, `all_gather_inputs`: the shard is copied to the device).
+    stage_1_and_2.py: `temp_grad_buffer_for_gpu_offload`). Pieces that come from host memory are gone when
+    they are gathered: traced, no worst moment has them.
     """
-    facts = setting.sharding
-    held = 0
-    if setting.sharding_kind in ("zero1", "zero2") and facts.offload_optimizer:
-        largest = max(trained_matrices(setting, sizes), default=0)
-        held = min(largest, sizes.trained) * gradient_width(setting, sizes)
-    elif facts.parameters and facts.offload_parameters:
-        held = units_of(setting, sizes).block // ranks_of(setting)
-    formula = "largest parameter's gradient, or a block's piece"
-    return [Term(name="offload staging", num_bytes=held, formula=formula)] if held else []
+    if setting.sharding_kind not in ("zero1", "zero2") or not setting.sharding.offload_optimizer:
+        return []
+    largest = max(trained_matrices(setting, sizes), default=0)
+    held = min(largest, sizes.trained) * gradient_width(setting, sizes)
+    return [Term(name="offload staging", num_bytes=held, formula="largest parameter's gradient")]
 
 
 def retained_stream_bytes(setting: Setting, sizes: Sizes) -> int:

@@ -27,6 +27,10 @@ def load_terms(setting: Setting, sizes: Sizes) -> list[Term]:
         units = units_of(setting, sizes)
         adapters = 0 if sizes.trains_base else sizes.trained * sizes.trained_bytes
         pieces = whole if sizes.trains_base else units.embeddings or units.block
+        if setting.sharding.offload_parameters:  # they go to host memory one by one
+            linears = (each.in_features * each.out_features for each in setting.shape.linears)
+            is_first = sizes.trains_base or units.embeddings
+            pieces = (max(matrices(setting)) if is_first else max(linears)) * sizes.weight_bytes
         return [
             Term(
                 name="weights before sharding", num_bytes=whole + adapters, formula="P x dtype, and adapters"
@@ -103,11 +107,9 @@ def save_terms(setting: Setting, sizes: Sizes) -> list[Term]:
         return _term("gathered state", whole, "P x dtype: whole state dict")
     if setting.sharding_kind == "none" or not setting.saves:
         return []
-    found = trained_matrices(setting, sizes)
-    pair = max((sum(each) for each in zip(found, [*found[1:], 0], strict=True)), default=0)
     left, on_the_way = left_bytes(setting, sizes)
     states = [
-        *_term("gathered parameters", 3 * 4 * pair, "3 x 4 bytes x two parameters in a row"),
+        *_states_in_hand(setting, sizes),
         *_term("gathered weights", left, "left by an evaluation"),
         *undivided_terms(setting, sizes),
     ]
@@ -118,5 +120,18 @@ def save_terms(setting: Setting, sizes: Sizes) -> list[Term]:
         *undivided_terms(setting, sizes),
     ]
     one = sizes.weight_bytes * max(matrices(setting))
+    one += one // ranks_of(setting) if setting.sharding.offload_parameters else 0
     weights = _term("gathered parameter", one if gathers(setting) or setting.num_ranks > 1 else 0, "largest")
     return max(states, waited_for, weights, key=_total)
+
+
+def _states_in_hand(setting: Setting, sizes: Sizes) -> list[Term]:
+    """A parameter's weight and moments beside the last one's; pieces from host memory come to the card."""
+    pieces = (
+        1 / ranks_of(setting) if setting.sharding.offload_optimizer and setting.sharding.parameters else 0
+    )
+    found, most, before = trained_matrices(setting, sizes), 0.0, 0
+    for elements in found:
+        most = max(most, 3 * (before + elements) + pieces * elements)
+        before = elements
+    return _term("gathered parameters", 4 * most, "3 x 4 bytes x two parameters in a row")
