@@ -32,7 +32,7 @@ def environment() -> dict[str, str]:
 
 
 def start(
-    command: list[str], *, timeout_s: float = 240, cwd: Path = ROOT, **variables: str
+    command: list[str], *, timeout_s: float = 900, cwd: Path = ROOT, **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """Run to the end from the repository's root, without a GPU and without a network."""
     return subprocess.run(
@@ -47,7 +47,7 @@ def start(
 
 
 def trained(
-    command: list[str], *, timeout_s: float = 240, **variables: str
+    command: list[str], *, timeout_s: float = 900, **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """`start`, asserting success and showing the end of its output otherwise."""
     done = start(command, timeout_s=timeout_s, **variables)

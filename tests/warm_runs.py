@@ -51,7 +51,7 @@ def _warm() -> Warm:
 
 
 def forked(
-    backend: str, *words: str, processes: int = 2, timeout_s: float = 240, **variables: str
+    backend: str, *words: str, processes: int = 2, timeout_s: float = 900, **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """Run to the end; `stderr` holds what all ranks said, the exit code is the first failed rank's."""
     num_ranks = 1 if backend in ("single_gpu", "model_parallel") else processes
@@ -82,7 +82,7 @@ def trained_forked(backend: str, *words: str, **more: Any) -> str:
     return done.stderr
 
 
-def live_forked(module: str, *words: str, processes: int, timeout_s: float = 240) -> str:
+def live_forked(module: str, *words: str, processes: int, timeout_s: float = 900) -> str:
     """`torchrun --nproc_per_node N -m MODULE WORDS`, by the module's `main(words)`; what was said."""
     done = _run(list(words), processes, timeout_s, {}, module)
     assert done.returncode == 0, f"{module} {' '.join(words)}\n{done.stderr[-6000:]}"

@@ -155,7 +155,7 @@ def run_cells(folder: Path, backend: str, names: Sequence[str]) -> bool:
         num_ranks=1 if BACKENDS.get(backend).max_ranks == 1 else 2,
         log=folder / f"{backend}.log",
         life=lambda: live(folder, backend, names),
-        timeout_s=60.0 + 30.0 * len(names),
+        timeout_s=300.0 + 60.0 * len(names),
     )
     return ended.succeeded
 

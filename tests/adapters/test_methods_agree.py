@@ -15,7 +15,7 @@ import pytest
 
 from tests import tiny
 from tests.adapters.method_cells import BACKENDS_X2, VARIANTS, names_of, tenth
-from tests.launching import distance, losses, metrics, start
+from tests.launching import ROOT, distance, losses, metrics, start
 
 SEED = int(os.environ.get("LAUNCHER_METHODS_SEED", "0"))
 TENTH = tenth(SEED)
@@ -36,7 +36,7 @@ def material(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tiny.write_csv(folder / "eval.csv", 23, seed=5)
     tiny.write_instructions(folder / "instructions.json", 59)
     for kind in ("classifier", "generator"):
-        text = Path("tests/equivalence", f"{kind}.yaml").read_text()
+        text = (ROOT / "tests" / "equivalence" / f"{kind}.yaml").read_text()
         (folder / f"{kind}.yaml").write_text(text.replace("MATERIAL", str(folder)))
     return folder
 
@@ -54,7 +54,7 @@ def runs(material: Path, request: pytest.FixtureRequest) -> Path:
         wanted.setdefault(backend, []).append(name)
     words = [f"{backend}={','.join(names)}" for backend, names in wanted.items()]
     command = [sys.executable, "-m", "tests.adapters.method_cells", str(material), *words]
-    start(command, timeout_s=300 + 30 * len(pairs))
+    start(command, timeout_s=900 + 90 * len(pairs))
     return material / "runs"
 
 

@@ -102,7 +102,7 @@ def killed(tmp_path: Path, root: Path) -> Iterator[Path]:
     """The folder that a process left which was killed."""
     code = (
         "import sys, time; from pathlib import Path; from launcher.backends.disk import take_folder\n"
-        "taken = take_folder(Path(sys.argv[1]), 0); print(taken.path, flush=True); time.sleep(60)"
+        "taken = take_folder(Path(sys.argv[1]), 0); print(taken.path, flush=True); time.sleep(1800)"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", code, str(tmp_path)], cwd=root, stdout=subprocess.PIPE, text=True
@@ -119,7 +119,7 @@ def killed(tmp_path: Path, root: Path) -> Iterator[Path]:
 
 def test_what_a_killed_run_left_is_removed_by_the_next_start(killed: Path) -> None:
     assert killed.exists()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while disk._is_in_use(killed) and time.monotonic() < deadline:
         time.sleep(0.01)
     taken = disk.take_folder(killed.parent, 0)

@@ -34,7 +34,7 @@ def fresh(root: Path, tmp_path: Path) -> Callable[..., subprocess.CompletedProce
         environment = {**os.environ, "PYTHONPATH": str(root)}
         command = [sys.executable, *arguments]
         return subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600, check=False
         )
 
     return run

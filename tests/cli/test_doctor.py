@@ -21,7 +21,7 @@ def doctor(environ: dict[str, str], *words: str) -> subprocess.CompletedProcess[
     kept = {key: value for key, value in os.environ.items() if key not in _GONE}
     command = [sys.executable, "-m", "launcher", "doctor", *words]
     return subprocess.run(
-        command, cwd=ROOT, env=kept | environ, capture_output=True, text=True, check=False, timeout=300
+        command, cwd=ROOT, env=kept | environ, capture_output=True, text=True, check=False, timeout=900
     )
 
 

@@ -19,7 +19,7 @@ def launcher(rented: Instance, *words: str, **variables: str) -> subprocess.Comp
     environ = kept | rented.environ | {"CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": str(ROOT)} | variables
     command = [sys.executable, "-m", "launcher", *words]
     return subprocess.run(
-        command, cwd=rented.root, env=environ, capture_output=True, text=True, check=False, timeout=300
+        command, cwd=rented.root, env=environ, capture_output=True, text=True, check=False, timeout=900
     )
 
 
@@ -72,7 +72,7 @@ def test_a_bare_rank_is_refused_alike(tmp_path: Path, job: Path) -> None:
     rented = instance.make(tmp_path / "off", num_gpus=0)
     environ = os.environ | rented.environ
     command = [sys.executable, str(ROOT / "launcher/run.py"), "--recipe", str(job)]
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=900)
     assert done.returncode == 1
     assert "started without its cards" in done.stderr and "Traceback" not in done.stderr
 

@@ -42,7 +42,7 @@ def fetch(hub: Hub, home: Path, **more: str) -> subprocess.CompletedProcess[str]
     environ |= {"HF_ENDPOINT": hub.endpoint, "HF_HOME": str(home), "HF_HUB_DISABLE_TELEMETRY": "1"}
     command = [sys.executable, "-c", SCRIPT]
     return subprocess.run(
-        command, cwd=ROOT, env=environ | more, capture_output=True, text=True, check=False, timeout=120
+        command, cwd=ROOT, env=environ | more, capture_output=True, text=True, check=False, timeout=900
     )
 
 

@@ -28,7 +28,7 @@ def in_browser(page: Path, home: Path) -> str:
         [str(BROWSER), *options, f"--user-data-dir={home}", "--dump-dom", page.as_uri()],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=900,
         check=True,
     )
     return "\n".join(re.findall(r".*CONSOLE.*", done.stderr)) + "\n" + done.stdout

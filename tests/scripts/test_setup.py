@@ -44,6 +44,7 @@ class Box:
         self.programs.mkdir()
         self.cpu_wheels.touch()
         self.add_python("python3.11")
+        self.add_program(self.programs / "nvidia-smi", "#!/bin/bash\nexit 9\n")  # of a machine without a card
 
     def add_python(self, name: str, *, torch: str = "", prefix: str = "") -> Path:
         """A Python on PATH, in a prefix of its own."""

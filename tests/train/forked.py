@@ -98,6 +98,23 @@ def killed_at(folder: Path, number: int) -> Callable[[], None]:
     return start
 
 
+def ended_after(folder: Path, number: int, after_s: float) -> Callable[[], None]:
+    """End it so long after the change of that number in `folder`, in whatever it is at: by SIGALRM."""
+
+    def start() -> None:
+        left = number
+
+        def count_down() -> None:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                signal.setitimer(signal.ITIMER_REAL, after_s)  # nobody handles it: it ends the process
+
+        _at_changes(folder, count_down)
+
+    return start
+
+
 def _at_changes(folder: Path, act: Callable[[], None]) -> None:
     start = str(folder)
 

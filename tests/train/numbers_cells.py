@@ -28,7 +28,7 @@ from launcher.train.state import StepRecord
 SINGLE, STREAK = (3, 4, 6), (8, 9, 10)
 MODULE = "encoder.layer.1.output.dense"
 POISONED_RANK = 1
-LIMIT_S = 180
+LIMIT_S = 800
 
 
 class Poison:

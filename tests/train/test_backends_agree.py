@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from launcher.hardware.ports import free_port
 from tests.launching import ROOT, RUN, distance, losses, metrics, trained, weights
 from tests.train.conftest import WriteRecipe
 from tests.warm_runs import trained_forked
@@ -71,8 +72,8 @@ def test_the_deepspeed_starter_runs_zero2_as_typed(classifier: WriteRecipe) -> N
     from tests.launching import BIN
 
     recipe = classifier(max_steps=2)
-    command = [str(BIN / "deepspeed"), "--master_port", "29631", RUN, "--ds", "ds_configs/zero2.json"]
-    said = trained([*command, "--recipe", str(recipe)]).stderr
+    command = [str(BIN / "deepspeed"), "--master_port", str(free_port()), RUN]
+    said = trained([*command, "--ds", "ds_configs/zero2.json", "--recipe", str(recipe)]).stderr
     assert "zero2: DeepSpeedEngine over 1 ranks" in said
     assert (recipe.parent / "runs" / "job" / "ds.json").exists()
     assert (ROOT / "ds_configs" / "zero2.json").exists()

@@ -80,6 +80,8 @@ def slow(*args, **more):
     time.sleep({work_s} / 2)
     return real(*args, **more)
 module.tokenise = slow
+Path({made!r} + f".{{rank}}").touch()
+while not Path({made!r} + f".{{1 - rank}}").exists(): time.sleep(0.01)  # one may import longer
 dist.init_process_group("gloo", timeout=timedelta(seconds={timeout_s}))
 world = World(rank=rank, num_ranks=2, device=torch.device("cpu"))
 recipe = load_recipe({recipe!r}).recipe
@@ -102,8 +104,8 @@ def two_ranks(path: Path, *, collective: bool) -> tuple[subprocess.CompletedProc
             root=str(ROOT),
             collective=collective,
             made=str(made),
-            work_s=8,
-            timeout_s=4,
+            work_s=12,
+            timeout_s=8,
             recipe=str(path),
             cache=str(folder / "cache"),
         )
@@ -117,7 +119,7 @@ def two_ranks(path: Path, *, collective: bool) -> tuple[subprocess.CompletedProc
         str(program),
     ]
     done = subprocess.run(
-        command, env=environment(), capture_output=True, text=True, timeout=120, check=False
+        command, env=environment(), capture_output=True, text=True, timeout=900, check=False
     )
     return done, made
 

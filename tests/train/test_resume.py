@@ -3,14 +3,13 @@
 import json
 import shutil
 import signal
-import subprocess
-import time
 from pathlib import Path
 
 import pytest
 import torch
 
-from tests.launching import ROOT, environment, metrics, starter, weights
+from tests.launching import metrics, weights
+from tests.train import forked as in_forks
 from tests.train.conftest import WriteRecipe
 from tests.warm_runs import forked, trained_forked
 
@@ -55,29 +54,17 @@ def test_a_resumed_run_equals_an_undisturbed_one(backend: str, classifier: Write
     same_run(runs / "whole", runs / "cut")
 
 
-def test_killed_in_the_middle_of_anything_and_resumed(classifier: WriteRecipe) -> None:
-    recipe = classifier(model="bert-dropout", save_steps=1, save_total_limit=2, num_train_epochs=24)
+def test_ended_in_the_middle_of_anything_and_resumed(classifier: WriteRecipe, tmp_path: Path) -> None:
+    """Between changes on the disk too: milliseconds after one of them. Right before each: the file beside."""
+    recipe = classifier(model="bert-dropout", save_steps=1, save_total_limit=2)
     runs = recipe.parent / "runs"
     trained_forked("single_gpu", *words(recipe, "whole"))
-    for _ in range(2):
-        kill_after_a_save([*starter("single_gpu"), *words(recipe, "killed", "--resume")], runs / "killed")
-    trained_forked("single_gpu", *words(recipe, "killed", "--resume"))
-    same_run(runs / "whole", runs / "killed")
-
-
-def kill_after_a_save(typed: list[str], run: Path) -> None:
-    """Start, wait until two more steps are logged, kill -9."""
-    before = len(metrics(run)) if (run / "metrics.jsonl").exists() else 0
-    quiet = subprocess.DEVNULL
-    child = subprocess.Popen(typed, cwd=ROOT, env=environment(), stdout=quiet, stderr=quiet)
-    limit = time.monotonic() + 120
-    while time.monotonic() < limit and child.poll() is None:
-        log = run / "metrics.jsonl"
-        if log.exists() and len(log.read_text().splitlines()) >= before + 3:
-            break
-        time.sleep(0.01)
-    child.send_signal(signal.SIGKILL)
-    assert child.wait() == -signal.SIGKILL, "the run ended before it was killed: give it more steps"
+    for change, after_s in ((20, 0.003), (12, 0.007), (30, 0.001)):
+        moment = in_forks.ended_after(runs / "ended", change, after_s)
+        ended = in_forks.run(words(recipe, "ended", "--resume"), tmp_path / "log", moment)
+        assert ended.code == -signal.SIGALRM, ended.said
+    trained_forked("single_gpu", *words(recipe, "ended", "--resume"))
+    same_run(runs / "whole", runs / "ended")
 
 
 def test_b051_a_checkpoint_that_is_not_whole_is_passed_over(classifier: WriteRecipe) -> None:

@@ -1,13 +1,13 @@
 """B059: ranks that have met but do not hear one another end with a verdict, not with a hang."""
 
 import os
-import socket
 import subprocess
 import sys
 
 import pytest
 
 from launcher.errors import HardwareError
+from launcher.hardware.ports import free_port
 from launcher.train.self_test import _verdict
 from tests.launching import ROOT
 
@@ -25,7 +25,7 @@ if rank == 1 and waits:
     sys.stdin.read()
     os._exit(0)
 try:
-    limit = 1.0 if waits else 20.0
+    limit = 1.0 if waits else 300.0
     cpu = Machine(device="cpu", num_gpus=0)
     world = join(starter, cpu, needs_group=False, self_test_timeout_s=limit)
     leave(world, failed=False)
@@ -38,10 +38,8 @@ except HardwareError as error:
 
 def two_ranks(second: str) -> tuple[int, str]:
     """Exit code and output of the first of two ranks; the second does the same, or stays silent."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
-    environment = os.environ | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "CUDA_VISIBLE_DEVICES": ""}
+    environment = os.environ | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    environment |= {"CUDA_VISIBLE_DEVICES": ""}
 
     def start(rank: int) -> "subprocess.Popen[str]":
         command = [sys.executable, "-c", RANK, str(rank), second]
@@ -50,8 +48,8 @@ def two_ranks(second: str) -> tuple[int, str]:
 
     ranks = [start(rank) for rank in (0, 1)]
     try:
-        said, _ = ranks[0].communicate(timeout=120)
-        ranks[1].communicate(timeout=60)  # closes its input: the silent one ends too
+        said, _ = ranks[0].communicate(timeout=600)
+        ranks[1].communicate(timeout=600)  # closes its input: the silent one ends too
     finally:
         for rank in ranks:
             rank.kill()
