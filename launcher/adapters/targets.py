@@ -23,7 +23,6 @@ _OUTPUT = re.compile(
     r"(^|\.)(o_proj|out_proj|out_lin|c_proj|[wW]o|down_proj|fc2|lin2|w2|dense_4h_to_h|output\.dense|"
     r"(self_)?attention\.dense)$"
 )
-INTENTS = ("attention", "mlp", "all-linear")
 
 
 def block_leaves(linear_names: Iterable[str]) -> list[str]:

@@ -3,47 +3,34 @@
 import os
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from launcher.adapters.options import METHODS
 from launcher.backends.compare import require_batch
 from launcher.backends.options import BACKENDS
-from launcher.backends.render import json_text
-from launcher.data.layout import LAYOUTS
-from launcher.data.templates import choose as choose_template
-from launcher.data.templates import keep_with_model
-from launcher.errors import LaunchMismatch, Problem
 from launcher.facts import Machine, Plan, RunArguments, Starter
 from launcher.hardware.probe import machine as probe
-from launcher.models.load_torch import PROBLEM_TYPES, quiet_loading
-from launcher.plan.choose import fingerprint, make_plan, plan_lines
-from launcher.plan.compare import read_plan, require_same
-from launcher.plan.known_shape import known_shape
+from launcher.models.load_torch import quiet_loading
+from launcher.plan.choose import plan_lines
 from launcher.plan.started import Started, resolve_started
 from launcher.plan.write import run_files, write_file
 from launcher.precision import choose_tf32
-from launcher.registry import load_attribute
-from launcher.train.callbacks.evaluate import Evaluate
-from launcher.train.checkpoint import load, load_weights
+from launcher.train.agreement import agree_on_plan
+from launcher.train.checkpoint import load
 from launcher.train.ending import (
-    best_checkpoint,
-    exported_shapes,
     is_ended,
     let_save_end,
-    mark_finished,
     reopen,
     saving,
     stop_if_asked,
     tell_of_last_save,
 )
-from launcher.train.final_model import write_model
+from launcher.train.finish import finish
 from launcher.train.first_forward import PrecisionProbe
 from launcher.train.folder import Claim, claim
-from launcher.train.freeze import rebuild, segments
+from launcher.train.freeze import segments
 from launcher.train.job import Job
 from launcher.train.loop import train
 from launcher.train.memory_probe import probe_memory, wants_probe
@@ -53,9 +40,7 @@ from launcher.train.pieces import pieces_line
 from launcher.train.retry import Retry
 from launcher.train.setup import build_job, make_callbacks
 from launcher.train.stop import Stop
-from launcher.train.summary import summary
 from launcher.train.world import World, join, leave
-from launcher.units import format_seconds
 
 
 def run_rank(arguments: RunArguments, starter: Starter) -> int:
@@ -94,7 +79,7 @@ def _run(
     stop: Stop,
 ) -> None:
     recipe = started.loaded.recipe
-    plan = _agree_on_plan(arguments, started, machine, world)
+    plan = agree_on_plan(arguments, started, machine, world)
     if starter.config_file is not None and started.ds_config is not None:
         require_batch(starter.config_file, started.ds_config, plan.step)
     if world.is_first:
@@ -131,52 +116,6 @@ def _take(place: Claim, started: Started, plan: Plan, machine: Machine, starter:
         write_file(place.folder / name, text)
 
 
-def _agree_on_plan(arguments: RunArguments, started: Started, machine: Machine, world: World) -> Plan:
-    """The first rank plans for the weakest machine; the others verify that they mean the same run."""
-    recipe, num_ranks = started.loaded.recipe, world.num_ranks
-    machines = world.gather(machine)
-    weakest = replace(
-        machine,
-        gpu_memory_bytes=min(each.gpu_memory_bytes for each in machines),
-        compute_capability=min(each.compute_capability for each in machines),
-        cpu_has_bf16=all(each.cpu_has_bf16 for each in machines),
-    )
-    plan = world.broadcast(
-        world.agreed(
-            lambda: make_plan(
-                recipe,
-                name=started.name,
-                machine=weakest,
-                backend=started.backend,
-                num_ranks=num_ranks,
-                shape=known_shape(recipe),
-            )
-        )
-    )
-    world.agreed(lambda: _keep_to(arguments.plan, plan))
-    mine = fingerprint(recipe, started.backend, num_ranks, machine.torch_version)
-    world.agreed(lambda: _verify(plan, mine, world.rank))
-    return plan
-
-
-def _keep_to(file: str | None, plan: Plan) -> None:
-    """Compare with the plan that was made before, if one was named: ranks, backend, batch."""
-    if file is not None:
-        require_same(read_plan(Path(file)), plan)
-
-
-def _verify(plan: Plan, mine: str, rank: int) -> None:
-    if plan.fingerprint != mine:
-        raise LaunchMismatch(
-            Problem(
-                where=f"rank {rank}",
-                what=f"this rank would run {mine}, the plan is {plan.fingerprint}",
-                right="the same recipe, command line and versions on every rank",
-                type="start all ranks with one command",
-            )
-        )
-
-
 def _introduce(started: Started, plan: Plan, method: str) -> None:
     loaded = started.loaded
     lines = [
@@ -209,7 +148,7 @@ def _train(job: Job, checkpoint: Path | None, machine: Machine, recipe_name: str
             train(job, callbacks, retry)
         failure = save.complete(job)
         stop_if_asked(job, save)
-        _finish(job, callbacks, time.perf_counter() - started, machine, recipe_name)
+        finish(job, callbacks, time.perf_counter() - started, machine, recipe_name)
         tell_of_last_save(job, failure)
     except Exception as error:
         let_save_end(callbacks, error)
@@ -231,81 +170,3 @@ def _watch_first_steps(job: Job, callbacks: list[Any]) -> None:
     PrecisionProbe(job.module).attach(job.say)
     for callback in callbacks:
         callback.start(job)
-
-
-def _finish(job: Job, callbacks: list[Any], seconds: float, machine: Machine, recipe_name: str) -> None:
-    """Best weights if asked for, the model folder, the summary, and what to type next."""
-    evaluate = next(callback for callback in callbacks if isinstance(callback, Evaluate))
-    if path := best_checkpoint(job):
-        best = job.progress.best_step or 0
-        if any(best <= start for start in job.starts):  # more has opened since: back to what was open then
-            rebuild(job, best - 1)
-        load_weights(job, path, num_updates=0)
-        job.say(f"exporting the best checkpoint, {path.name}")
-        evaluate.again(job)
-    elif not evaluate.last and job.eval_store is not None:  # continued after its last step
-        evaluate.again(job)
-    _export(job)
-    if job.world.is_first:
-        found = summary(
-            job,
-            machine,
-            recipe_name=recipe_name,
-            quality=evaluate.last,
-            seconds=seconds,
-            measured=job.measure.result(),
-        )
-    job.world.agreed(lambda: mark_finished(job.folder, json_text(found)) if job.world.is_first else None)
-    job.say(
-        f"trained {job.progress.step} steps in {format_seconds(seconds)}; model in {job.folder / 'final'}"
-    )
-    text = "'what a lovely film'" if job.recipe.task == "classification" else "'Who are you?'"
-    job.say(f"next: launcher predict {job.folder} {text}")
-
-
-def _export(job: Job) -> None:
-    """Every rank takes part in putting weights together; the first one keeps what is saved, and writes it."""
-    wanted = exported_shapes(job)
-    weights = {
-        name.removeprefix("model."): tensor
-        for name, tensor in job.strategy.whole_weights()
-        if job.world.is_first and name in wanted
-    }
-    job.world.agreed(lambda: _write_export(job, weights, wanted) if job.world.is_first else None)
-
-
-def _write_export(job: Job, weights: dict[str, Any], shapes: dict[str, tuple[int, ...]]) -> None:
-    keep_with_model(job.tokenizer, _template(job))
-    if before_save := METHODS.get(job.recipe.adapter.method).before_save:
-        load_attribute(before_save)(job.module.model, weights)
-    write_model(
-        job.folder / "final",
-        model=job.module.model,
-        tokenizer=job.tokenizer,
-        weights=weights,
-        facts={
-            "recipe": job.plan.recipe_name,
-            "task": job.recipe.task,
-            "model": job.recipe.model.model_dump(mode="json"),
-            "weights_dtype": job.plan.weights_dtype,
-            "label_names": list(job.label_names),
-            "layout": job.layout,
-            "problem_type": PROBLEM_TYPES[LAYOUTS.get(job.layout).labels],
-            "max_length": job.store.max_length,
-            "token_types": job.store.token_types is not None,
-            "data": job.recipe.data.model_dump(mode="json"),
-            "precision": job.plan.precision,
-            "template": _template(job),
-            "steps": job.progress.step,
-            "stopped_early": job.progress.stopped_early,
-        },
-        expected={name.removeprefix("model."): shape for name, shape in shapes.items()},
-        is_whole=not METHODS.get(job.recipe.adapter.method).before_save,
-    )
-
-
-def _template(job: Job) -> str:
-    """How rows became prompts, by its own name; empty where there are none."""
-    if job.recipe.task != "causal_lm" or job.layout == "plain_text":
-        return ""
-    return choose_template(job.recipe.data.template, job.tokenizer, job.layout)

@@ -49,10 +49,6 @@ class Stop:
         self.armed = True
         self.grace_s = min(_MOST_S, _STEP_S + num_bytes / _SLOW_DISK_BYTES_PER_S)
 
-    def disarm(self) -> None:
-        """Nothing is left to save: the next signal ends the process."""
-        self.armed = False
-
     def _note(self, number: int, frame: FrameType | None) -> None:
         if os.getpid() != self.pid:  # a forked worker: as it would be without a handler
             signal.signal(number, signal.SIG_DFL)
