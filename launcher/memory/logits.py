@@ -10,7 +10,8 @@ def loss_terms(setting: Setting, sizes: Sizes, *, forward: bool = False) -> list
 
     plain: log-softmax's fp32 result, the gradient handed to it and its own gradient (3 x 4 bytes); 2 more
     where the caller still holds half-precision logits, 4 where it holds fp32 ones. `forward`: at the end of
-    the forward pass the logits, their fp32 copy and the result (labels are shifted, logits are not). Measured 14V (Mistral-7B: 734,724 a token
+    the forward pass the logits, their fp32 copy and the result (labels are shifted, logits are not).
+    Measured 14V (Mistral-7B: 734,724 a token
     = 2Lh + 14V + 6h + 4) and 16V (kbit-prepared on a T4). fused on materialised logits: measured 8V
     (Llama-3-8B 1,304,494 = 2Lh + 8V + 4h): half logits, an fp32 pass, half gradients.
     """
