@@ -9,7 +9,7 @@ from typing import Any
 from launcher.data.progress import report
 from launcher.data.ragged import Ragged
 
-_TEXTS_PER_BATCH, _CHARACTERS_PER_BATCH = 1024, 2**19
+_TEXTS_PER_BATCH, _CHARACTERS_PER_BATCH = 512, 2**18
 _AHEAD = 2
 
 
