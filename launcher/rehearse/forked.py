@@ -18,7 +18,7 @@ from typing import Self
 
 from launcher.hardware.ports import free_port
 from launcher.process.children import descendants, send
-from launcher.rehearse.started import LIMIT_S, environment
+from launcher.rehearse.started import LIMIT_S, environment, hold
 
 _POLL_S = 0.01
 _GRACE_S = 3.0  # ranks that are left alone have this long to say why
@@ -103,6 +103,14 @@ class Forked:
         for pid in list(self.running):
             os.waitpid(pid, 0)
             del self.running[pid]
+
+    def hold_ranks(self) -> None:
+        """Every rank stands still from here on."""
+        hold(list(self.running))
+
+    def let_ranks_go(self) -> None:
+        """They go on where they were held."""
+        send(list(self.running), signal.SIGCONT)
 
     def kill_ranks(self) -> list[int]:
         """SIGKILL to every rank that runs, and to its data workers."""

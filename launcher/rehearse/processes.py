@@ -35,6 +35,14 @@ class Running(Protocol):
         """None as soon as the condition holds, their exit code where they end before."""
         ...
 
+    def hold_ranks(self) -> None:
+        """Every rank stands still from here on."""
+        ...
+
+    def let_ranks_go(self) -> None:
+        """They go on where they were held."""
+        ...
+
     def kill_ranks(self) -> list[int]:
         """SIGKILL to every rank at once."""
         ...

@@ -3,13 +3,12 @@
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from launcher.adapters.options import METHODS
 from launcher.data.place import source_files
 from launcher.data.templates import render_prompt
 from launcher.errors import LauncherError
@@ -17,22 +16,16 @@ from launcher.recipe.dump import to_yaml
 from launcher.recipe.load import LoadedRecipe
 from launcher.recipe.schema import Recipe
 from launcher.rehearse import said
+from launcher.rehearse.exported import check_export
 from launcher.rehearse.gaps import not_checked
 from launcher.rehearse.processes import Own, Processes, Running
-from launcher.rehearse.rows import NUM_EVAL, NUM_TRAIN, is_text, layout_of, made, suffix_of, write_rows
+from launcher.rehearse.rows import NUM_EVAL, NUM_TRAIN, is_text, layout_of, suffix_of, write_rows
 from launcher.rehearse.shrink import NUM_STEPS, SAVE_STEPS, Stage, small_recipe
-from launcher.rehearse.verdict import Verdict
+from launcher.rehearse.verdict import StageFailed, Verdict
 
-NUM_TEXTS = 8
-# Both sides compute in fp32 with the same operations: they differ by rounding, if at all.
-TOLERANCE = 1e-6
 _SAME_LOSS = 1e-3
 _RELEASED = 200
 _SAMPLE_CHARACTERS = 200_000
-
-
-class StageFailed(Exception):
-    """A stage found what it looks for; the text is the message for a person."""
 
 
 @dataclass(kw_only=True)
@@ -72,7 +65,7 @@ class Rehearsal:
             recipe = small_recipe(self.loaded.recipe, place, num_steps)
             with self._stage("run", f"{num_steps} steps, a checkpoint every {SAVE_STEPS}, until killed"):
                 file = self._write(recipe)
-                before = self._run_and_kill(file)
+                before = self._run_and_kill(file, num_steps)
             if before is not None:
                 break
         else:
@@ -80,7 +73,7 @@ class Rehearsal:
         with self._stage("resume", "the same command with --resume, to the end"):
             self._resume(file, recipe, before)
         with self._stage("export", "the model folder in a new process"):
-            self._reload(recipe)
+            check_export(recipe, self.folder, self._run_folder, self.processes, self.verdict)
 
     @contextmanager
     def _stage(self, name: str, what: str) -> Iterator[None]:
@@ -148,16 +141,12 @@ class Rehearsal:
         recipe = self.loaded.recipe
         return self.processes.run(file, recipe.backend.name, recipe.hardware.gpus, words, self.folder / log)
 
-    def _run_and_kill(self, file: Path) -> dict[int, dict[str, Any]] | None:
+    def _run_and_kill(self, file: Path, num_steps: int) -> dict[int, dict[str, Any]] | None:
         """The steps logged before the kill; None where the run was over first."""
         run = self._run_folder
 
-        def is_between_saves() -> bool:
-            saved = any(run.glob("checkpoint-*/manifest.json"))
-            return saved and max(said.steps_logged(run), default=0) > SAVE_STEPS
-
         with self._start(file, "run.log") as started:
-            code = started.wait_until(is_between_saves)
+            code = started.wait_until(lambda: is_held_between_saves(started, run, num_steps))
             killed = started.kill_ranks() if code is None else []
             code = started.wait() if code is None else code
         if code == 0:
@@ -207,72 +196,20 @@ class Rehearsal:
                 raise StageFailed(f"step {step} had loss {then} before the kill and {now} after the resume")
         self.verdict.repeated_steps = again
 
-    def _reload(self, recipe: Recipe) -> None:
-        """Logits by the checkpoint's tensors here, by the exported folder there; they must be equal."""
-        texts = _texts(recipe)
-        file, out = self.folder / "texts.json", self.folder / "logits.safetensors"
-        file.write_text(json.dumps(texts), encoding="utf-8")
-        alone = Path(shutil.copytree(self._run_folder / "final", self.folder / "export", dirs_exist_ok=True))
-        keeps_base = not METHODS.get(recipe.adapter.method).trains_base
-        words = [str(alone), str(file), str(out)]
-        from launcher.rehearse import logits_torch
 
-        with (
-            out_of_sight(self.folder, ["runs"] if keeps_base else ["runs", "model"]) as hidden,
-            self.processes.reload(words, self.folder / "reload.log") as started,
-        ):
-            trained, untrained = logits_torch.reference(recipe, hidden, self.loaded.name, texts)
-            code = started.wait()
-        if code != 0:
-            raise StageFailed(f"the exported folder does not reload:\n{said.message(started.text)}")
-        self._compare(trained, untrained, logits_torch.read(out))
-        what = "adapter reloaded beside its base model" if keeps_base else "reloaded alone"
-        self.verdict.export = (
-            f"{what}, logits of {NUM_TEXTS} rows equal to the checkpoint's "
-            f"(largest relative difference {self.verdict.logits_difference:.1e})"
-        )
+def is_held_between_saves(running: Running, run: Path, num_steps: int) -> bool:
+    """Whether the ranks stand still with a step logged behind the last save, and another one to come.
 
-    def _compare(self, trained: list[Any], untrained: list[Any], found: list[Any]) -> None:
-        from launcher.rehearse.logits_torch import largest_difference
-
-        self.verdict.logits_difference = difference = largest_difference(trained, found)
-        moved = largest_difference(trained, untrained)
-        if moved <= 10 * TOLERANCE:
-            raise StageFailed(f"training moved the logits by {moved:.1e} only: nothing was compared")
-        if difference > TOLERANCE:
-            raise StageFailed(
-                f"logits of the reloaded model differ by {difference:.1e} from the trained one's "
-                f"(training moved them by {moved:.1e})"
-            )
-
-
-@contextmanager
-def out_of_sight(folder: Path, names: Sequence[str]) -> Iterator[Path]:
-    """Gives the folder where these lie meanwhile, so that nothing can be read by the paths it had."""
-    hidden = folder / ".hidden"
-    hidden.mkdir()
-    for name in names:
-        (folder / name).rename(hidden / name)
-    try:
-        yield hidden
-    finally:
-        for name in names:
-            (hidden / name).rename(folder / name)
-        hidden.rmdir()
-
-
-def _texts(recipe: Recipe) -> list[str]:
-    """Texts that no training row is, of different lengths."""
-    layout = layout_of(recipe)
-    rows = made(layout, NUM_TEXTS, seed=7, labels=recipe.data.labels or ("a", "b"))
-    return [_asked(row) for row in rows]
-
-
-def _asked(row: Mapping[str, Any]) -> str:
-    """What a row asks the model, whatever its layout."""
-    first = row["turns"][0] if "turns" in row else {}
-    asked = row.get("text") or row.get("instruction") or row.get("prompt")
-    return str(asked or first.get("content") or first["value"])
+    They are held while that is looked at: whoever looks may be slower than a tiny model's step.
+    """
+    if max(said.steps_logged(run), default=0) <= SAVE_STEPS:
+        return False
+    running.hold_ranks()
+    saves = [int(path.parent.name.partition("-")[2]) for path in run.glob("checkpoint-*/manifest.json")]
+    if saves and max(saves) < max(said.steps_logged(run)) < num_steps:
+        return True
+    running.let_ranks_go()
+    return False
 
 
 def _sample(path: Path) -> list[str]:

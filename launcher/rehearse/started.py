@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from launcher.process.children import descendants, send
+from launcher.process.children import descendants, send, state
 from launcher.process.config_files import PACKAGE
 from launcher.process.orphan import ask_for_signal_on_parent_death
 
@@ -68,11 +68,22 @@ class Started:
             time.sleep(_POLL_S)
         raise TimeoutError(f"no end after {LIMIT_S / 60:.0f} minutes")
 
+    def hold_ranks(self) -> None:
+        """Every rank stands still from here on."""
+        hold(self._ranks())
+
+    def let_ranks_go(self) -> None:
+        """They go on where they were held."""
+        send(self._ranks(), signal.SIGCONT)
+
     def kill_ranks(self) -> list[int]:
         """SIGKILL to every rank at once; the starter and the command are left to notice."""
-        ranks = [pid for pid in descendants(self.process.pid) if is_rank(pid)]
+        ranks = self._ranks()
         send(ranks, signal.SIGKILL)
         return ranks
+
+    def _ranks(self) -> list[int]:
+        return [pid for pid in descendants(self.process.pid) if is_rank(pid)]
 
     def end(self) -> None:
         """Ask it to stop; kill whatever is left of it, wherever it hangs in the tree of processes."""
@@ -82,6 +93,13 @@ class Started:
                 self.process.wait(_STOP_S)
         send(_with_temporary(self.temporary), signal.SIGKILL)
         self.process.wait()
+
+
+def hold(pids: Sequence[int]) -> None:
+    """SIGSTOP; returns once the kernel says that all stand: a call under way comes to its end first."""
+    send(pids, signal.SIGSTOP)
+    while any(state(pid) not in ("T", "t", "Z", "X", "") for pid in pids):
+        time.sleep(_POLL_S)
 
 
 def _with_temporary(folder: Path) -> list[int]:

@@ -6,6 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 
+class StageFailed(Exception):
+    """A stage found what it looks for; the text is the message for a person."""
+
+
 @dataclass(kw_only=True)
 class Verdict:
     """Filled in stage by stage; `failed_stage` is empty where everything passed."""

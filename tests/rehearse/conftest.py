@@ -3,13 +3,18 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from launcher.rehearse.shrink import NUM_STEPS
+
 Rehearse = Callable[..., subprocess.CompletedProcess[str]]
 MARK = "LAUNCHER_TEST_REHEARSAL"
+LENGTHS = (NUM_STEPS, 8 * NUM_STEPS)  # the longer one where a run was over before it could be killed
+ENDS_S = 60.0  # at most: whoever watches a process sees its end a moment later
 
 
 @pytest.fixture
@@ -32,7 +37,7 @@ def rehearse(tmp_path: Path, started_variables: dict[str, str]) -> Rehearse:
             env=started_variables,
             capture_output=True,
             text=True,
-            timeout=400,
+            timeout=1800,
             check=False,
         )
         assert_nothing_left(tmp_path)
@@ -43,8 +48,11 @@ def rehearse(tmp_path: Path, started_variables: dict[str, str]) -> Rehearse:
 
 def assert_nothing_left(folder: Path) -> None:
     """No process that carries the mark, no temporary file."""
-    assert [*(folder / "temporary").iterdir()] == []
+    deadline = time.monotonic() + ENDS_S
+    while marked(folder) and time.monotonic() < deadline:
+        time.sleep(0.05)
     assert marked(folder) == []
+    assert [*(folder / "temporary").iterdir()] == []
 
 
 def marked(folder: Path) -> list[str]:

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from launcher.process.children import state
 from launcher.rehearse.forked import Forked, rank_variables
+from tests.rehearse.conftest import LENGTHS
 
 
 def rehearsed(root: Path, folder: Path, *words: str, limit_s: float) -> list[dict[str, Any]]:
@@ -30,17 +32,17 @@ def rehearsed(root: Path, folder: Path, *words: str, limit_s: float) -> list[dic
 
 @pytest.mark.slow
 def test_a_few_recipes_by_seed_are_rehearsed_whole(root: Path, tmp_path: Path) -> None:
-    found = rehearsed(root, tmp_path, "--some", "3", "--seed", "3", limit_s=300)
+    found = rehearsed(root, tmp_path, "--some", "3", "--seed", "3", limit_s=1800)
     assert len(found) == 3
     for verdict in found:
-        assert len(verdict["losses"]) == 12 and None not in verdict["losses"]
+        assert len(verdict["losses"]) in LENGTHS and None not in verdict["losses"]
         assert 0 < verdict["resumed_at_step"] < verdict["killed_at_step"]
         assert verdict["logits_difference"] <= 1e-6
 
 
 @pytest.mark.long
 def test_every_recipe_is_rehearsed_whole(root: Path, tmp_path: Path) -> None:
-    assert len(rehearsed(root, tmp_path, limit_s=3600)) > 100
+    assert len(rehearsed(root, tmp_path, limit_s=14400)) > 100
 
 
 def test_forks_say_what_they_return(tmp_path: Path) -> None:
@@ -82,6 +84,27 @@ def test_killed_ranks_are_counted_and_reaped(tmp_path: Path) -> None:
         assert running.wait_until(lambda: True) is None
         assert len(running.kill_ranks()) == 2
         assert running.wait() == -9
+
+
+def test_ranks_that_are_held_do_nothing_until_they_are_let_go(tmp_path: Path) -> None:
+    counted = tmp_path / "counted"
+
+    def count() -> int:
+        while not (tmp_path / "enough").exists():
+            with counted.open("a") as file:
+                file.write("x")
+        return 0
+
+    with Forked([count, count], tmp_path / "log") as running:
+        assert running.wait_until(counted.exists) is None
+        running.hold_ranks()
+        held = counted.stat().st_size
+        assert [state(pid) for pid in running.running] == ["T", "T"]
+        assert counted.stat().st_size == held
+        running.let_ranks_go()
+        assert running.wait_until(lambda: counted.stat().st_size > held) is None
+        (tmp_path / "enough").touch()
+        assert running.wait() == 0
 
 
 def test_variables_are_torchruns() -> None:

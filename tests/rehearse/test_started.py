@@ -10,7 +10,7 @@ import pytest
 from launcher.process.children import descendants
 from launcher.rehearse.started import Started, is_rank
 
-_SLEEP = "import time; time.sleep(60)"
+_SLEEP = "import time; time.sleep(1800)"
 # Names run.py as accelerate does, starts two ranks, and waits for them.
 _STARTER = """
 import subprocess, sys
@@ -33,7 +33,7 @@ def started(tmp_path: Path) -> Iterator[Started]:
 
 
 def _until(holds: object) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 300
     while not holds() and time.monotonic() < deadline:  # type: ignore[operator]
         time.sleep(0.02)
 
