@@ -19,6 +19,13 @@ def test_the_resolved_recipe_loads_back(run_verb: Any, tmp_path: Path) -> None:
     assert load_recipe(str(path)).recipe == load_recipe("llama3.1_8b_lora_3090", ["lora_r=4"]).recipe
 
 
+def test_resolved_without_an_override_holds_parents_and_defaults(run_verb: Any, tmp_path: Path) -> None:
+    code, out, _ = run_verb("cat", "llama3.1_8b_lora_3090", "--resolved")
+    assert code == 0 and "extends" not in out and "max_grad_norm: 1.0" in out
+    (tmp_path / "resolved.yaml").write_text(out)
+    assert load_recipe(str(tmp_path / "resolved.yaml")).recipe == load_recipe("llama3.1_8b_lora_3090").recipe
+
+
 def test_provenance_names_parent_recipe_command_line_and_default(run_verb: Any) -> None:
     code, out, _ = run_verb("cat", "llama3.1_8b_lora_3090", "seed=1", "gpus=2", "lr=2e-4", "--provenance")
     assert code == 0

@@ -1,11 +1,13 @@
 """What a trained model answers is what its forward pass says, token by token, whatever its method."""
 
+import json
 from pathlib import Path
 
 import pytest
 import torch
 
 from launcher.adapters.options import METHODS
+from launcher.cli.main import main
 from launcher.export.predict import Predictor
 from tests.export.test_merge import finished
 
@@ -22,6 +24,14 @@ def one_by_one(predictor: Predictor) -> list[int]:
         ids = torch.cat([ids, logits[:, -1:].argmax(-1)], dim=1)
     found: list[int] = ids[0].tolist()
     return found
+
+
+def test_an_answer_ends_where_it_was_asked_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, lengths = finished(tmp_path), []
+    for most in ("1", "6"):
+        assert main(["predict", str(run), "good film", "--max-new-tokens", most, "--json"]) == 0
+        lengths.append(len(json.loads(capsys.readouterr().out)["answer"].split()))
+    assert lengths[0] <= 1 < lengths[1] <= 6
 
 
 @pytest.mark.parametrize("method", [each.name for each in METHODS])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from launcher.cli.main import main
 from tests import tiny
 from tests.launching import ROOT
 from tests.warm_runs import trained_forked
@@ -122,6 +123,14 @@ def test_eval_says_what_training_said(run: Path, tmp_path: Path) -> None:
     assert found.rows == len(held_out)
     for name, value in found.metrics.items():
         assert value == pytest.approx(last[f"eval_{name}"], abs=1e-5)
+
+
+def test_eval_takes_as_many_rows_as_asked_for(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["eval", str(run), "--file", str(run.parents[1] / "train.csv")]
+    assert main([*words, "--max-rows", "9", "--batch-size", "4"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == 9
+    assert main([*words, "--max-rows", "0"]) == 2
+    assert "--max-rows" in capsys.readouterr().err
 
 
 def test_eval_refuses_labels_that_the_model_does_not_know(run: Path, tmp_path: Path) -> None:
