@@ -1,6 +1,7 @@
 """`launcher export RUN --to DIR`: a folder in Hugging Face layout with a model card, to hand on."""
 
 import argparse
+import shlex
 from pathlib import Path
 
 SUMMARY = "copy a trained model to a folder with a model card"
@@ -17,6 +18,6 @@ def run(args: argparse.Namespace) -> int:
     from launcher.export.folder import export
     from launcher.export.new_folder import place_for
 
-    place = place_for(args.to, option="--to", command=f"launcher export {args.run}")
+    place = place_for(args.to, option="--to", command=f"launcher export {shlex.quote(args.run)}")
     print(f"exported to {export(Path(args.run), place)}")
     return 0

@@ -1,6 +1,7 @@
 """`launcher merge RUN`: put a LoRA adapter into its base, checked by its logits before it counts."""
 
 import argparse
+import shlex
 from pathlib import Path
 
 SUMMARY = "merge a LoRA adapter into its base model"
@@ -19,7 +20,7 @@ def run(args: argparse.Namespace) -> int:
 
     source = Path(args.run)
     require_mergeable(source)  # before torch is imported, and the base is loaded
-    command = f"launcher merge {args.run}"
+    command = f"launcher merge {shlex.quote(args.run)}"
     place = place_for(args.out or str(source / "merged"), option="--out", command=command)
     from launcher.export.merge import merge
 

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -22,9 +23,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print a result a text."""
     texts = _texts(args)
+    from launcher.export.whole_files import require_whole
     from launcher.train.final_model import read_facts
 
-    read_facts(Path(args.run))  # refuse a wrong folder before torch is imported
+    require_whole(read_facts(Path(args.run))[0])  # refuse a wrong folder before torch is imported
     from launcher.export.predict import Predictor
 
     for result in Predictor(Path(args.run)).predict(texts, max_new_tokens=args.max_new_tokens):
@@ -53,21 +55,36 @@ def _texts(args: argparse.Namespace) -> list[str]:
         Problem(
             what="nothing to predict on, or both a text and a file",
             right="a text, or --file with one text a line",
-            type=f"launcher predict {args.run} 'what a lovely film'",
+            type=f"launcher predict {shlex.quote(args.run)} 'what a lovely film'",
         )
     )
 
 
 def _lines(name: str) -> list[str]:
+    """The texts of a file, one a line. Raises BadValue for what is no such file, or holds none."""
     try:
         content = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
+        raise BadValue(_not_read(name, error)) from error
+    texts = [line for line in content.splitlines() if line.strip()]
+    if not texts:
         raise BadValue(
-            Problem(
-                where=name,
-                what=f"cannot read the texts: {error}",
-                right="a UTF-8 text file",
-                type="--file FILE",
-            )
-        ) from error
-    return [line for line in content.splitlines() if line.strip()]
+            Problem(where=name, what="there is no text in it", right="one text a line", type="--file FILE")
+        )
+    return texts
+
+
+def _not_read(name: str, error: OSError | UnicodeDecodeError) -> Problem:
+    """Why the file cannot be read; of another encoding, the command that turns it into UTF-8."""
+    what = (
+        "there is no such file" if isinstance(error, FileNotFoundError) else f"cannot read the texts: {error}"
+    )
+    typed, path = "--file FILE", Path(name)
+    if isinstance(error, IsADirectoryError):
+        what = "this is a folder"
+    if isinstance(error, UnicodeDecodeError) and path.is_file():
+        from launcher.recipe.slips import other_encoding
+
+        if other := other_encoding(path.read_bytes(), path):
+            what, typed = f"the file is {other[0]}, not UTF-8", other[1]
+    return Problem(where=name, what=what, right="a UTF-8 text file, one text a line", type=typed)

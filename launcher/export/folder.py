@@ -5,6 +5,7 @@ from pathlib import Path
 
 from launcher.export.card import write_card
 from launcher.export.new_folder import new_folder
+from launcher.export.whole_files import require_whole
 from launcher.train.final_model import read_facts
 
 
@@ -15,6 +16,7 @@ def export(run: Path, place: Path) -> Path:
     disk is too small.
     """
     folder, facts = read_facts(run)
+    require_whole(folder)
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     with new_folder(place, needed_bytes=size, name="the model", option="--to") as temporary:
         shutil.copytree(folder, temporary, dirs_exist_ok=True)

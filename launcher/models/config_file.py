@@ -11,6 +11,7 @@ from typing import Any
 
 from launcher.errors import CannotTell, Problem
 from launcher.models import catalogue
+from launcher.models.not_a_model import what_it_is
 from launcher.models.options import ModelOptions
 from launcher.models.source import HUB, hub_answers, is_offline, package_folder
 
@@ -125,6 +126,16 @@ def _not_found(options: ModelOptions, folder: Path | None, *, ask_hub: bool) -> 
         asked = "and the hub does not answer" if ask_hub else "and the hub was not asked"
         said = f"'{name}' is no folder, not in the hub's cache, not in the catalogue, {asked}"
     near = catalogue.nearest_names(name)
+    right, typed = what_it_is(folder) if folder is not None and folder.is_dir() else ("", "")
+    if typed:
+        return CannotTell(
+            Problem(
+                where="model.model_name_or_path",
+                what=f"the size of the model is not known: {said}",
+                right=right,
+                type=typed,
+            )
+        )
     return CannotTell(
         Problem(
             where="model.model_name_or_path",

@@ -10,7 +10,7 @@ _KEY = "model.model_name_or_path"
 
 def no_model_in(folder: Path, wanted: str) -> RecipeError:
     """The error for a folder without `wanted`, by what lies in it."""
-    right, typed = _what_it_is(folder)
+    right, typed = what_it_is(folder)
     return RecipeError(
         Problem(
             where=_KEY,
@@ -21,7 +21,7 @@ def no_model_in(folder: Path, wanted: str) -> RecipeError:
     )
 
 
-def _what_it_is(folder: Path) -> tuple[str, str]:
+def what_it_is(folder: Path) -> tuple[str, str]:
     """What is right and what to type; empty where nothing is known of the folder."""
     adapter = folder / "adapter_config.json"
     if adapter.is_file():

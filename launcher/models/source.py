@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from launcher.errors import Problem, RecipeError
+from launcher.hardware.way_out import PROXIES, proxy_of
 from launcher.models import modelscope
 from launcher.models.not_a_model import no_folder, no_model_in
 from launcher.models.options import ModelOptions
@@ -162,6 +163,12 @@ def unreachable(options: ModelOptions, source: ModelSource, reason: str) -> Reci
 def _way(name: str, reason: str) -> tuple[str, str]:
     """What would be right and what to type, by what the hub said, or could not be asked."""
     endpoint, said = os.environ.get("HF_ENDPOINT", ""), reason.lower()
+    if is_offline():
+        right = "HF_HUB_OFFLINE forbids asking the hub: a model that is here, or leave to fetch it"
+        return (
+            right,
+            "unset HF_HUB_OFFLINE ; launcher prepare RECIPE   (or model_name_or_path=<folder>)",
+        )
     if endpoint and not endpoint.startswith(("http://", "https://")):
         right = f"an address with https:// in front: HF_ENDPOINT is '{endpoint}'"
         return right, f"export HF_ENDPOINT=https://{endpoint.lstrip('/')}"
@@ -176,5 +183,8 @@ def _way(name: str, reason: str) -> tuple[str, str]:
             right,
             f"hf auth login, or the right id   (look: https://huggingface.co/models?search={name.rpartition('/')[2]})",
         )
+    if (proxy := proxy_of(os.environ)) is not None:
+        right = f"a proxy that answers (this shell's is in {proxy}), or none and a mirror"
+        return right, f"unset {' '.join(sorted(each for each in PROXIES if os.environ.get(each)))}"
     right = "a folder in Hugging Face layout, or a hub id that this machine can reach"
     return right, "export HF_ENDPOINT=https://hf-mirror.com, or model.model_name_or_path=<folder>"

@@ -1,14 +1,15 @@
 """All that can be told about a recipe before it is planned: its values, its rules, its data files."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from launcher.data.format import FORMATS, format_of
 from launcher.data.place import files_in, kind_of
 from launcher.errors import LauncherError, Problem, RecipeError
+from launcher.models.not_a_model import no_folder, no_model_in
 from launcher.recipe.build import value_at
-from launcher.recipe.library import is_shipped
+from launcher.recipe.library import exists, is_shipped
 from launcher.recipe.load import LoadedRecipe, load_recipe
 from launcher.recipe.paths import candidates, near_file, path_slip
 from launcher.recipe.provenance import Origin, shown
@@ -38,6 +39,7 @@ def check(name_or_file: str, overrides: Sequence[str] = ()) -> Findings:
     files = {key: _missing(loaded, key) for key in DATA_KEYS}
     brought = [key for key, found in files.items() if found and to_be_brought(loaded, key)]
     problems = [problem for key, found in files.items() if key not in brought for problem in found]
+    problems += _model_folder(loaded)
     trackers = [problem.render() for problem in missing_trackers(loaded.recipe.tracking)]
     notices = [*loaded.notices, *_bring_your_own(loaded, brought), *trackers]
     return Findings(
@@ -81,6 +83,18 @@ def _missing(loaded: LoadedRecipe, key: str) -> Iterator[Problem]:
             right=f"one of: {', '.join(suffixes())}",
             type=f"{key}={path.stem}{close or suffixes()[0]}",
         )
+
+
+def _model_folder(loaded: LoadedRecipe) -> Iterator[Problem]:
+    """A model that is named by a path must lie there; hub ids are asked for when they are fetched."""
+    options, key = loaded.recipe.model, "model.model_name_or_path"
+    if options.pip_package or not options.model_name_or_path.startswith(("/", "./", "../", "~")):
+        return
+    folder, wanted = Path(options.model_name_or_path).expanduser(), options.gguf_file or "config.json"
+    if exists(folder) and folder.is_dir() and exists(folder / wanted):
+        return
+    error = no_model_in(folder, wanted) if exists(folder) and folder.is_dir() else no_folder(folder)
+    yield from (replace(each, where=loaded.origins[key].place()) for each in error.problems)
 
 
 def suffixes() -> list[str]:

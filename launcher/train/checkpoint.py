@@ -23,6 +23,8 @@ from launcher.train.checkpoint_write import Contents, texts
 from launcher.train.job import Job
 from launcher.train.state import Progress
 
+MODEL_KEY = "model.model_name_or_path"
+_ANYBODYS = ("final", "merged", "model", "base", "output", "exported")  # folders that say nothing of a model
 _SHARD_BYTES = 2**30
 _SLACK_BYTES = 2**16
 
@@ -66,7 +68,7 @@ def continuity(job: Job) -> dict[str, Any]:
         "data.tokens": int(job.store.offsets[-1]),
         "adapter.method": recipe.adapter.method,
         "training.optim": OPTIMIZERS[recipe.training.optim].state,
-        "model.model_name_or_path": recipe.model.model_name_or_path,
+        MODEL_KEY: recipe.model.model_name_or_path,
     }
 
 
@@ -78,7 +80,16 @@ def require_continuity(job: Job, checkpoint: Path) -> None:
     then, now = WITHOUT_STATED_OPTIMIZER | read_manifest(checkpoint)["continues"], continuity(job)
     if job.recipe.training.resume_weights_only:
         del now["training.optim"]
+    if _same_name(str(then.get(MODEL_KEY, "")), str(now[MODEL_KEY])):
+        del now[MODEL_KEY]  # on another machine it lies elsewhere; its shapes are compared
     check_continuity(then, now, checkpoint)
+
+
+def _same_name(then: str, now: str) -> bool:
+    """`/root/models/Qwen2.5-7B`, `/data/Qwen2.5-7B` and the hub's `Qwen/Qwen2.5-7B` are one model."""
+    name = Path(now).name
+    is_anybodys = name in _ANYBODYS or name.startswith("checkpoint-")
+    return Path(then).name == name and not is_anybodys and ("/" in then or "/" in now)
 
 
 def to_host(key: str, tensor: Tensor) -> Tensor:

@@ -13,6 +13,11 @@ from launcher.errors import Problem, ResumeMismatch
 Held = dict[str, dict[str, tuple[int, ...]]]
 
 
+# Counted of the rows as tokenised: nobody types them.
+_OF_THE_ROWS = ("data.rows", "data.tokens", "data.digest")
+_BY_ROWS = "data.train_file=FILE with the rows that it was trained on, unchanged; or --new to start over"
+
+
 def check_continuity(then: dict[str, Any], now: dict[str, Any], checkpoint: Path) -> None:
     """Raise ResumeMismatch, with every fact that has changed; older checkpoints state fewer."""
     changed = [key for key in now if key in then and then[key] != now[key]]
@@ -23,7 +28,9 @@ def check_continuity(then: dict[str, Any], now: dict[str, Any], checkpoint: Path
                     where=checkpoint.name,
                     what=f"{key} was {then.get(key)!r} when this was written, it is {now[key]!r} now",
                     right="the same value: it decides which rows are still to come, and which weights",
-                    type=f"{key}={then.get(key)}, or --new to start over",
+                    type=_BY_ROWS
+                    if key in _OF_THE_ROWS
+                    else f"{key}={then.get(key)}, or --new to start over",
                 )
                 for key in changed
             ]

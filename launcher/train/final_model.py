@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -177,7 +178,7 @@ def _no_model(run: Path) -> ExportError:
     around = run.resolve().parent
     if run.name.startswith("checkpoint-") and (around / "final" / FACTS).is_file():
         what, right = "this is a checkpoint, for going on from", "the run's folder, whose model is in final/"
-        type_ = f"launcher predict {run.parent} TEXT"
+        type_ = f"launcher predict {shlex.quote(str(run.parent))} TEXT"
     elif (run / "recipe.yaml").is_file():
         steps = steps_saved(run)
         held = f"its newest checkpoint is of step {max(steps)}" if steps else "it has no checkpoint yet"

@@ -9,7 +9,7 @@ from typing import Any
 from launcher.errors import Conflict, Problem, ResumeMismatch
 from launcher.train.checkpoint_files import clean, fault, newest_whole, read_manifest, set_aside
 from launcher.train.foreign import to_checkpoint
-from launcher.train.owner import give_up, own
+from launcher.train.owner import cannot_write, give_up, own
 
 SUMMARY = "summary.json"
 LOG_VARIABLE = "LAUNCHER_LOG"
@@ -35,7 +35,10 @@ class Claim:
             self.folder.rename(self.aside)
             give_up(self.folder)
         is_new = not is_used(self.folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise cannot_write(self.folder, error) from error
         if self.aside is not None:
             _bring_log(self.aside, self.folder)
         said = [*self.notices, *own(self.folder)]
@@ -128,12 +131,18 @@ def is_finished(place: Claim, *, total_steps: int, patience: int | None) -> bool
         raise ResumeMismatch(
             Problem(
                 where=str(place.folder),
-                what=f"this run ended after {facts['steps']} steps; it has no checkpoint for {total_steps}",
-                right="a checkpoint (save_steps=N), or a new run",
+                what=f"this run ended after {facts['steps']} steps; to go on to {total_steps} it has no "
+                f"whole checkpoint{_passed(place)}",
+                right="a whole checkpoint (save_steps=N), or a new run",
                 type="--new (the finished run is kept beside it)",
             )
         )
     return False
+
+
+def _passed(place: Claim) -> str:
+    """Why those that are there were passed over."""
+    return f" ({'; '.join(place.notices)})" if place.notices else ""
 
 
 def _facts(folder: Path) -> dict[str, Any] | None:

