@@ -34,7 +34,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
-from paired import alternate, ratio, save
+from paired import alternate, ratio, save, saved
 
 from launcher.data.batches_torch import windows
 from launcher.data.cache import Cache
@@ -588,8 +588,8 @@ def main() -> int:
         print(json.dumps(CHILDREN[name](*rest)))
         return 0
     figures = {name: PARTS[name](arguments.pairs) for name in arguments.only.split(",")}
-    if arguments.save:
-        print(f"kept in {save('data', figures)}")
+    if arguments.save:  # parts that were not measured now keep what was measured before
+        print(f"kept in {save('data', saved('data') | figures)}")
     return 0
 
 

@@ -2,6 +2,8 @@
 
 import importlib
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +45,10 @@ def table_of(parts: Iterable[Any], names: Sequence[str], path: Path, features: A
     classes, writer = _classes(features), RowWriter()
     for part in parts:
         size = part.nbytes // max(1, part.num_rows)
+        odd = _odd_columns(part.schema)
         for row in part.to_pylist():
+            for column in odd:
+                row[column] = _plain(row[column])
             for column, named in classes.items():
                 row[column] = named.get(row[column])  # -1 stands for no label
             writer.add(row, len(writer) + 1, size)
@@ -55,6 +60,22 @@ def table_of(parts: Iterable[Any], names: Sequence[str], path: Path, features: A
     return Table(
         columns=tuple(names), rows=rows, lines=lines, path=path, counts_records=True, notices=tuple(told)
     )
+
+
+def _odd_columns(schema: Any) -> list[str]:
+    """Columns of numbers with a fixed point, and of bytes, which many writers mean as text."""
+    kinds = ("decimal", "binary", "large_binary", "fixed_size_binary")
+    return [field.name for field in schema if str(field.type).startswith(kinds)]
+
+
+def _plain(value: Any) -> Any:
+    """A number or a text; bytes that are no UTF-8 stay what they are."""
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, bytes):
+        with suppress(UnicodeDecodeError):
+            return value.decode("utf-8")
+    return value
 
 
 def _classes(features: Any) -> dict[str, dict[int, str]]:

@@ -4,12 +4,14 @@ import csv
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from launcher.data.delimiter import Dialect, reader_of
 from launcher.data.text import Text
 
 Record = tuple[int, list[str]]
+_TABS = Dialect(delimiter="\t")
 
 
 class Malformed(Exception):
@@ -20,15 +22,10 @@ class Malformed(Exception):
         self.line = line
 
 
-def records(text: Text, delimiter: str, quoting: int) -> Iterator[Record]:
+def records(text: Text, dialect: Dialect, quoting: int) -> Iterator[Record]:
     """Records with the line each starts on; blank lines are none. Raises Malformed for odd quotes."""
     # newline="": line ends inside quotes stay as they are, and only \n, \r, \r\n end a line.
-    reader = csv.reader(
-        text.lines(""),
-        delimiter=delimiter,
-        quoting=quoting,  # type: ignore[arg-type]
-        strict=True,
-    )
+    reader = reader_of(text.lines(""), dialect, quoting)
     while True:
         line = reader.line_num + 1
         try:
@@ -67,20 +64,29 @@ def quotes_of_tabs(text: Text, path: Path) -> tuple[int, tuple[str, ...]]:
     if not any('"' in line for line in text.lines("")):
         return csv.QUOTE_MINIMAL, ()
     try:
-        quoted = _count(text, csv.QUOTE_MINIMAL)
+        quoted = _count(text, _TABS, csv.QUOTE_MINIMAL)
     except Malformed as error:
         return csv.QUOTE_NONE, (f"{path.name}: quotes are taken as text (line {error.line}: {error})",)
-    lines = _count(text, csv.QUOTE_NONE)
+    lines = _count(text, _TABS, csv.QUOTE_NONE)
     if lines.num_records > quoted.num_records and lines.is_even and lines.num_fields == quoted.num_fields:
         said = f"{path.name}: quotes are taken as text: each of the {lines.num_records:,} lines is whole "
         return csv.QUOTE_NONE, (f"{said}without them",)
     return csv.QUOTE_MINIMAL, ()
 
 
-def _count(text: Text, quoting: int) -> _Counted:
+def with_backslashes(text: Text, dialect: Dialect) -> Dialect | None:
+    """The dialect for a file whose quotes do not match, if they all do with backslashes in front of them."""
+    escaped = replace(dialect, escaped=True)
+    try:
+        return escaped if _count(text, escaped, csv.QUOTE_MINIMAL).is_even else None
+    except Malformed:
+        return None
+
+
+def _count(text: Text, dialect: Dialect, quoting: int) -> _Counted:
     """Records, the first one's fields, and whether all have as many."""
     number, width, is_even = 0, 0, True
-    for _, fields in records(text, "\t", quoting):
+    for _, fields in records(text, dialect, quoting):
         width = width or len(fields)
         is_even = is_even and len(fields) == width
         number += 1

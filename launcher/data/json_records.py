@@ -23,7 +23,16 @@ def _refuse_constant(word: str) -> Any:
     raise NotJson(f"{word} is not JSON")
 
 
-DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, each of whose keys stands there once: of two values one would be lost unseen."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise NotJson(f"the key '{next(key for key in keys if keys.count(key) > 1)}' stands there twice")
+    return found
+
+
+DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_once)
 
 
 def skip(text: str, place: int) -> int:
@@ -38,7 +47,8 @@ def unreadable(
     what = str(error)
     if isinstance(error, json.JSONDecodeError):
         line += error.doc.count("\n", start, error.pos)
-        what = f"{error.msg.removesuffix(' starting at')} at its character {error.pos - start + 1:,}"
+        said = error.msg.removesuffix(" at").removesuffix(" starting")
+        what = f"{said} at its character {error.pos - start + 1:,}"
     return Problem(
         where=f"{path}:{line}",
         what=f"record {number:,} is not JSON: {what}; it begins: {excerpt(content)}",

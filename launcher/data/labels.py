@@ -17,6 +17,7 @@ from launcher.registry import nearest
 _WHOLE = re.compile(r"[-+]?\d+")
 _FLOAT = re.compile(r"[-+]?(\d+\.\d*|\.\d+|\d+)([eE][-+]?\d+)?|[-+]?(nan|inf(inity)?)", re.IGNORECASE)
 # Numbers that stand for "no label" in many data sets; taken as such where they are far from the others.
+_ENOUGH = 20  # rows, each with a label of its own: no classes
 _MARKERS = (-100, -999, 99, 255, 999, 9999)
 
 
@@ -166,7 +167,8 @@ def _plainest(word: str) -> str:
 
 
 def _refuse_too_many(table: Table, column: str, distinct: dict[str, Seen], num_rows: int) -> None:
-    if 2 <= len(distinct) <= max(100, num_rows // 2):
+    all_differ = len(distinct) == num_rows >= _ENOUGH
+    if 2 <= len(distinct) <= max(100, num_rows // 2) and not all_differ:
         return
     many = len(distinct) > 1
     raise DataError(

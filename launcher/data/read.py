@@ -9,7 +9,7 @@ from launcher.data.place import kind_of
 from launcher.data.reading import DEFAULT, Reading
 from launcher.data.repair import count_controls, repair
 from launcher.data.table import Table
-from launcher.data.text_file import missing, read_text
+from launcher.data.text_file import binary_kind, missing, read_text
 from launcher.errors import BadValue, DataError, Problem
 from launcher.registry import nearest
 
@@ -62,12 +62,20 @@ def _format(path: Path, name: str) -> Format:
     found = format_of(path)
     if found is not None:
         return found
-    suffix = path.suffix
+    suffix, kind = path.suffix, _binary(path)
+    typed = f"data.format={nearest(suffix, FORMATS.names()) or 'csv'}, or the file's real suffix"
     raise (DataError if path.exists() or suffix else BadValue)(
         Problem(
             where=str(path),
-            what=f"the suffix '{suffix}' is not a known data format",
+            what=f"the suffix '{suffix}' is not a known data format" + (f": this is {kind}" if kind else ""),
             right=f"a file that ends in one of: {', '.join(endings())}, or these with .gz or .zst",
-            type=f"data.format={nearest(suffix, FORMATS.names()) or 'csv'}, or the file's real suffix",
+            type="save or export it as csv first (from a sheet: UTF-8, comma-separated)" if kind else typed,
         )
     )
+
+
+def _binary(path: Path) -> str | None:
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        return binary_kind(file.read(64))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from launcher.data.columns import is_made
+from launcher.data.findings import excerpt
 from launcher.data.layout import LAYOUTS, Layout, Role
 from launcher.data.options import DataOptions
 from launcher.data.table import Table
@@ -129,7 +130,7 @@ def _known(role: Role, free: tuple[str, ...], table: Table) -> list[str]:
 
 
 def _first_value(table: Table, column: str) -> Any:
-    return next((row[column] for row in table.rows if row.get(column) is not None), None)
+    return next((row[column] for row in table.rows if row.get(column) not in (None, [])), None)
 
 
 def _fits(layout: Layout, found: Mapping[str, list[str]]) -> bool:
@@ -179,14 +180,33 @@ def _none_fits(
 
     nearest_layout = min(candidates, key=lacks)
     needed = [role.name for role in nearest_layout.roles if role.required]
+    odd = _of_another_kind(table, nearest_layout)
     columns = {role: (found[nearest_layout.name][role] or ["COLUMN"])[0] for role in needed}
     missing = [role for role in needed if not found[nearest_layout.name][role]]
     return Problem(
         where=str(table.path),
-        what=f"no column for {' and '.join(missing)}; the columns are: {', '.join(table.columns)}",
+        what=f"no column for {' and '.join(missing)}; the columns are: {', '.join(_shown(table))}{odd}",
         right=" or ".join(f"{layout.name} ({layout.summary})" for layout in candidates),
         type=_typed(nearest_layout, columns),
     )
+
+
+def _of_another_kind(table: Table, layout: Layout) -> str:
+    """What stands in a column that has a role's name, and is not what the role takes."""
+    named = [column for role in layout.roles if role.accepts for column in role.columns_in(table.columns)]
+    found = [f"'{column}' holds {excerpt(_first_value(table, column))}" for column in dict.fromkeys(named)]
+    return "".join(f"; {each}, not {layout.summary}" for each in found)
+
+
+def _shown(table: Table) -> list[str]:
+    """The column names; of objects with the names inside, by which they can be asked for."""
+    found = list[str]()
+    for column in table.columns:
+        value = _first_value(table, column)
+        name = repr(column) if "," in column else column
+        inside = [f"{column}.{key}" for key in value] if isinstance(value, dict) else []
+        found.append(f"{name} (with {', '.join(inside[:10])})" if inside else name)
+    return found
 
 
 def _many_fit(table: Table, fitting: list[Layout]) -> Problem:

@@ -165,7 +165,8 @@ def _measured(
             *splits.notices,
             f"lengths are {unit}: no tokenizer was named; type --model NAME for tokens",
         )
-        return _with(found, measure(whole, unit), length, shown, notices)
+        known = _with(found, measure(whole, unit), length, shown, notices)
+        return replace(known, problems=_unanswered(splits.train, options.max_lost_fraction))
     whole = token_lengths(splits.train, tokenizer, options, found.task)
     length = _choose(options, whole, limit)
     if limit is not None and isinstance(options.max_length, int):
@@ -181,6 +182,25 @@ def _measured(
     measured = measure(whole, "tokens", [store.max_length, length.value])
     shown = rendered(store, tokenizer, splits.label_names, most)
     return _with(found, measured, length, shown, (*splits.notices, *store.notices, str(store.length)))
+
+
+def _unanswered(examples: Examples, most: float) -> tuple[Problem, ...]:
+    """A problem where more conversations than that have no answer: a tokenizer is not needed to see it."""
+    if examples.turns is None:
+        return ()
+    answered = [any(turn.role == "assistant" for turn in turns) for turns in examples.turns]
+    number = answered.count(False)
+    if number <= most * len(answered):
+        return ()
+    return (
+        Problem(
+            where=examples.where(answered.index(False)),
+            what=f"{number:,} of {len(answered):,} conversations have no assistant's turn to learn from "
+            "(this is the first)",
+            right=f"at most {most:.1%} of the rows may be lost (data.max_lost_fraction)",
+            type="conversations with answers, or the column that holds them: data.columns.answer=COLUMN",
+        ),
+    )
 
 
 def _with(

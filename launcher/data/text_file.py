@@ -159,10 +159,9 @@ def _files_beside(path: Path) -> list[Path]:
 
 
 def _refuse_binary(data: bytes, path: Path) -> None:
-    for start, kind in _BINARY.items():
-        if data.startswith(start):
-            what = f"this is {kind}, not text"
-            raise DataError(_problem(path, what, "a text file in UTF-8", _HELP.get(kind, _UNPACK)))
+    if (kind := binary_kind(data)) is not None:
+        what = f"this is {kind}, not text"
+        raise DataError(_problem(path, what, "a text file in UTF-8", _HELP.get(kind, _UNPACK)))
     encoding = next((name for start, name in byte_orders() if data.startswith(start)), None)
     zeros = data[:_HEAD].count(b"\0")
     if encoding is None and 0 < zeros <= _FEW_ZEROS * len(data[:_HEAD]):
@@ -172,8 +171,19 @@ def _refuse_binary(data: bytes, path: Path) -> None:
         raise DataError(_problem(path, what, "a text file in UTF-8", f"file {path}   (tells what it is)"))
     if encoding or zeros:
         kind = f"encoded as {encoding}" if encoding else "binary, or utf-16 (it holds zero bytes)"
-        typed = f"data.encoding=utf-16, or iconv -f utf-16 -t utf-8 {path} > {_recoded(path)}"
+        name = "utf-16" if encoding else _without_mark(data[:_HEAD])
+        typed = f"data.encoding={name}, or iconv -f {name} -t utf-8 {path} > {_recoded(path)}"
         raise DataError(_problem(path, f"the file is {kind}", "text in UTF-8", typed))
+
+
+def _without_mark(head: bytes) -> str:
+    """Of utf-16 without its mark: Western letters have their zero behind, or in front."""
+    return "utf-16-le" if head[1::2].count(0) >= head[::2].count(0) else "utf-16-be"
+
+
+def binary_kind(data: bytes) -> str | None:
+    """What a file is by its first bytes, if it is no text."""
+    return next((kind for start, kind in _BINARY.items() if data.startswith(start)), None)
 
 
 def _is_binary(head: bytes) -> bool:

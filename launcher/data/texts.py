@@ -105,15 +105,21 @@ class Empties:
         """`policy`: drop, keep, error, or auto, which drops up to 1 % of the rows."""
         self.layout, self.policy = layout, policy
         self.number, self.lines, self.where = 0, list[str](), ""
+        self.records, self.lacking = list[str](), dict[str, None]()
 
     def of(self, table: Table, texts: Mapping[str, Sequence[str]]) -> list[int]:
         """The table's rows that lack a text. Words such as NA, None or null are texts."""
-        groups = self.layout.complete
-        found = {row for group in groups for row in _all_empty([texts[role] for role in group])}
+        found = set[int]()
+        for group in self.layout.complete:
+            if empty := _all_empty([texts[role] for role in group]):
+                found.update(empty)
+                self.lacking[" or ".join(group)] = None
         rows = sorted(found)
         if rows:
             self.where = self.where or table.where(rows[0])
-            self.lines += [_line(table, row) for row in rows[: 5 - min(5, len(self.lines))]]
+            shown = rows[: 5 - min(5, len(self.lines))]
+            self.lines += [_line(table, row) for row in shown]
+            self.records += [f"{table.record(row):,}" for row in shown]
             self.number += len(rows)
         return rows
 
@@ -126,9 +132,12 @@ class Empties:
         """What to say of them; `table`: all rows. Raises DataError where they are too many."""
         if not self.number:
             return ()
-        lines = ", ".join(self.lines) + (" ..." if self.number > len(self.lines) else "")
+        on_one_line = len(set(self.lines)) < len(self.lines)  # an array of records
+        places = ", ".join(self.records if on_one_line else self.lines)
+        places = f"{'record' if on_one_line else 'line'} {places}"
+        places += " ..." if self.number > len(self.lines) else ""
         num_rows, name = len(table.rows), table.path.name
-        said = f"{self.number:,} of {num_rows:,} rows have no text (line {lines})"
+        said = f"{self.number:,} of {num_rows:,} rows have no {', no '.join(self.lacking)} ({places})"
         if self.are_kept:
             return (f"{name}: {said}; they are kept (data.empty_text: keep)",)
         most = {"auto": MOST_EMPTY, "drop": 1.0, "error": 0.0}[self.policy]

@@ -135,6 +135,11 @@ def test_a_column_of_texts_is_no_column_of_labels():
     refused("looks like a text or an id", [f"text {number}" for number in range(300)])
 
 
+def test_rows_that_all_have_a_label_of_their_own_have_no_classes():
+    refused("20 different labels in 20 rows", [f"row {number}" for number in range(20)])
+    assert len(learnt([f"row {number}" for number in range(19)])[0]) == 19  # few: a trial
+
+
 def test_evaluation_label_that_training_never_had_is_refused_with_file_and_line():
     train, other = table_of(["a", "b"]), table_of(["b", "neutral", "neutral"])
     found, _ = learn_labels(train, "label", range(2), None)

@@ -137,6 +137,13 @@ def test_utf16_is_named_and_the_line_to_type_recodes_it(write):
     refused(write("b.csv", ENGLISH.encode("utf-16-le")), "zero bytes")
 
 
+@pytest.mark.parametrize("name", ["utf-16-le", "utf-16-be"])
+def test_the_encoding_to_type_reads_utf16_without_a_mark(write, name):
+    path = write("a.csv", ENGLISH.encode(name))
+    assert f"data.encoding={name}," in str(refused(path, "zero bytes"))
+    assert read_text(path, Reading(encoding=name)).whole() == ENGLISH
+
+
 def test_bytes_that_no_text_holds_are_told_as_binary(write):
     refused(write("a.csv", bytes(range(1, 256)) * 9), "the file is binary")
 

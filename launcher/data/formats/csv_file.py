@@ -4,8 +4,15 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
-from launcher.data.csv_records import Malformed, Record, fields_of_any_size, quotes_of_tabs, records
-from launcher.data.delimiter import DELIMITERS, delimiter_of, is_separator_line
+from launcher.data.csv_records import (
+    Malformed,
+    Record,
+    fields_of_any_size,
+    quotes_of_tabs,
+    records,
+    with_backslashes,
+)
+from launcher.data.delimiter import Dialect, dialect_of, is_separator_line, num_titles
 from launcher.data.findings import Findings, excerpt
 from launcher.data.format import FORMATS, Format
 from launcher.data.reading import DEFAULT, Reading
@@ -30,24 +37,31 @@ def read_tsv(text: Text, path: Path, reading: Reading = DEFAULT) -> Table:
 
 def _read(text: Text, path: Path, expected: str, names: tuple[str, ...] | None) -> Table:
     with fields_of_any_size():
-        delimiter = delimiter_of(text, expected)
-        quoting, said = quotes_of_tabs(text, path) if delimiter == "\t" else (csv.QUOTE_MINIMAL, ())
+        dialect = dialect_of(text, expected)
+        quoting, said = quotes_of_tabs(text, path) if dialect.delimiter == "\t" else (csv.QUOTE_MINIMAL, ())
+        if names is None and (titles := num_titles(text, dialect)):
+            raise DataError(_titles(path, titles))
         try:
-            found = records(text, delimiter, quoting)
-            if is_separator_line(text.first_line()):
-                next(found)
-            table, repeated = _table(found, path, names)
+            table, repeated = _rows(text, dialect, quoting, path, names)
         except Malformed as error:
-            raise DataError(_badly_quoted(path, error)) from None
-    notices = list[str]()
-    if delimiter != expected:
-        notices.append(
-            f"{path.name}: fields are separated by {DELIMITERS[delimiter]}s, not {DELIMITERS[expected]}s"
-        )
+            other = with_backslashes(text, dialect)
+            if other is None or other == dialect:
+                raise DataError(_badly_quoted(path, error)) from None
+            dialect = other
+            table, repeated = _rows(text, dialect, quoting, path, names)
     if repeated:
         line = f"line {repeated[0]:,}" + (" ..." if len(repeated) > 1 else "")
         said += (f"{path.name}: {len(repeated):,} rows repeat the column names ({line}); left out",)
-    return table.said(*notices, *said)
+    return table.said(*(f"{path.name}: {notice}" for notice in dialect.notices(expected)), *said)
+
+
+def _rows(
+    text: Text, dialect: Dialect, quoting: int, path: Path, names: tuple[str, ...] | None
+) -> tuple[Table, list[int]]:
+    found = records(text, dialect, quoting)
+    if is_separator_line(text.first_line()):
+        next(found)
+    return _table(found, path, names)
 
 
 def _table(found: Iterator[Record], path: Path, names: tuple[str, ...] | None) -> tuple[Table, list[int]]:
@@ -127,7 +141,20 @@ def _ragged(path: Path, line: int, fields: list[str], columns: tuple[str, ...], 
         where=f"{path}:{line}",
         what=f"{len(fields)} fields: {excerpt(','.join(fields))}",
         right=f"{len(columns)}, as in {told}: {', '.join(columns)}",
-        type="quotes around a field that holds the delimiter",
+        type="quotes around a field that holds the delimiter"
+        if len(fields) > len(columns)
+        else "the missing fields, or the file without that line (cut short, or no row?)",
+    )
+
+
+def _titles(path: Path, number: int) -> Problem:
+    lines = "the first line has" if number == 1 else f"the first {number} lines have"
+    rows = path.with_name(f"{path.stem}.rows{path.suffix}")
+    return Problem(
+        where=f"{path}:1",
+        what=f"{lines} one field, those behind more: a title stands above the column names",
+        right="the column names in the first line",
+        type=f"tail -n +{number + 1} {path} > {rows}",
     )
 
 

@@ -1,6 +1,7 @@
 """json and jsonl: an array of objects, or one object a line; which of the two, the first character says."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -54,13 +55,16 @@ def _read_lines(text: Text, path: Path, findings: Findings, keep: Keep) -> None:
         try:
             keep(_decode_whole(content), line, number, len(content))
         except (ValueError, RecursionError) as error:
-            if number == 1:
-                if (whole := _whole_object(text.whole())) is not None:
-                    raise DataError(_one_object(path, whole)) from None
-                is_cut = isinstance(error, json.JSONDecodeError)
-                if is_cut and (objects := _objects_over_lines(text.whole())) > 1:
-                    raise DataError(_over_lines(path, objects)) from None
-            findings.add(unreadable(error, path, line, number, content))
+            if number == 1 and isinstance(error, json.JSONDecodeError):  # it goes on behind its line
+                _refuse_objects_over_lines(text.whole(), path)
+            found = unreadable(error, path, line, number, content)
+            findings.add(found if ended.endswith("\n") else _cut_short(found, path))
+
+
+def _cut_short(problem: Problem, path: Path) -> Problem:
+    """The file's last line, without an end."""
+    typed = f"fetch {path.name} again (it ends there, as if cut short), or mend or remove its last line"
+    return replace(problem, type=typed)
 
 
 def _decode_whole(content: str) -> Any:
@@ -99,6 +103,14 @@ def _whole_object(text: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def _refuse_objects_over_lines(text: str, path: Path) -> None:
+    """Raises DataError for a file that is one object, or several over as many lines as they like."""
+    if (whole := _whole_object(text)) is not None:
+        raise DataError(_one_object(path, whole)) from None
+    if (objects := _objects_over_lines(text)) > 1:
+        raise DataError(_over_lines(path, objects)) from None
 
 
 def _objects_over_lines(text: str) -> int:

@@ -155,3 +155,30 @@ def test_quotes_in_a_tsv_that_quote_are_not_text():
     table = read_tsv(Held('text\tlabel\n"a\tb"\t1\n'), PATH)
     assert table.rows == [{"text": "a\tb", "label": "1"}]
     assert table.notices == ()
+
+
+def test_blanks_behind_a_delimiter_in_front_of_quotes_are_left_out_and_said():
+    table = read_csv(Held('label, text\n1, "good, really"\n0, "bad, so"\n'), PATH)
+    assert [row["text"] for row in table.rows] == ["good, really", "bad, so"]
+    assert "blanks behind a delimiter" in table.notices[0]
+
+
+@pytest.mark.parametrize("num_plain", [0, 100])
+def test_backslashes_in_front_of_quotes_are_read_wherever_they_begin_and_said(num_plain):
+    text = "text,label\n" + '"plain, c:\\new",1\n' * num_plain
+    table = read_csv(Held(text + '"he said \\"hi, you\\"",1\n"so",0\n'), PATH)
+    assert [row["text"] for row in table.rows[num_plain:]] == ['he said "hi, you"', "so"]
+    assert "a backslash stands in front of quotes" in table.notices[0]
+
+
+def test_backslashes_of_a_file_whose_quotes_match_are_text():
+    assert read_csv(Held('text,label\n"c:\\new ""x""",1\n'), PATH).rows[0]["text"] == 'c:\\new "x"'
+
+
+def test_a_title_above_the_column_names_is_told_once_with_the_line_that_takes_it_off():
+    error = refused("Export of 2026\n\ntext,label\na,1\nb,0\n", "a title stands above the column names")
+    assert len(error.problems) == 1 and error.problems[0].type.startswith("tail -n +2 train.csv >")
+
+
+def test_too_few_fields_are_not_blamed_on_quotes():
+    refused("text,label\na,1\nb,0\n3 rows\n", "the file without that line")

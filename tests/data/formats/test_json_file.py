@@ -146,6 +146,21 @@ def test_columns_become_rows_by_the_line_to_type(tmp_path):
     assert made == [{"text": "a", "my label": 0}, {"text": "b", "my label": 1}]
 
 
+@pytest.mark.parametrize("text", ['{"text": "a", "text": "b"}', '[{"x": {"a": 1, "a": 2}}]'])
+def test_a_key_that_stands_twice_is_refused_for_one_value_would_be_lost(text):
+    refused(text, "the key '(text|a)' stands there twice")
+
+
+def test_a_last_line_that_is_cut_is_told_as_such():
+    problem = refused('{"text": "a"}\n{"text": "b', "record 2 is not JSON").problems[0]
+    assert "as if cut short" in problem.type and "remove its last line" in problem.type
+    assert "cut short" not in refused('{"text": "a"}\n{"text": "b\n', "not JSON").problems[0].type
+
+
+def test_a_single_record_that_is_no_json_is_not_taken_for_a_file_of_one_object():
+    refused('{"text": NaN}', "record 1 is not JSON: NaN is not JSON")
+
+
 def test_a_byte_order_mark_in_front_of_a_record_is_none_of_it():
     assert len(read_json(Held('{"text": "a"}\n\ufeff{"text": "b"}\n'), PATH).rows) == 2
 
