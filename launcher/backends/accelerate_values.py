@@ -96,7 +96,16 @@ def _head(config: Mapping[str, Any], place: Place) -> Iterator[Problem]:
 
 
 def _cards(config: Mapping[str, Any], kind: str, place: Place) -> Iterator[Problem]:
-    """`gpu_ids` is text to Accelerate, and has a card for every process."""
+    """`gpu_ids` is text to Accelerate, and has a card for every process; `NO` starts one."""
+    if (
+        kind in ("NO", "FALSE")
+        and isinstance(config.get("num_processes"), int)
+        and config["num_processes"] > 1
+    ):
+        what = f"{config['num_processes']}, and distributed_type NO starts one"
+        right = "MULTI_GPU for several processes, or num_processes: 1"
+        kinds = "distributed_type"
+        yield _problem(place, "num_processes", what, right, "MULTI_GPU", key_to_type=kinds)
     ids, count = config.get("gpu_ids"), config.get("num_processes")
     if ids is None or ids == "all":
         return

@@ -59,6 +59,7 @@ def read_ds_file(path: Path) -> DsFile:
     notices = (
         f"{path}: ZeRO stage {stage}, backend {backend}",
         *name_against_stage(path, stage),
+        *_name_against_offload(path, backend),
         *_without_effect(path, config),
         *(f"warning: {path.name}: {said}" for said in (*quoted, *ds_values.without_effect(config, stage))),
     )
@@ -276,3 +277,14 @@ def name_against_stage(path: Path, stage: int) -> Iterator[str]:
     match = re.search(r"(?:zero|stage)[_-]?([0-3])", path.stem.lower())
     if match and int(match.group(1)) != stage:
         yield f"warning: {path.name} is named for stage {match.group(1)}, but the stage inside is {stage}"
+
+
+def _name_against_offload(path: Path, backend: str) -> Iterator[str]:
+    """A warning where a file's name speaks of offload and its content does not, or the other way round."""
+    name = re.sub(r"[^a-z]", "", path.stem.lower())
+    leaves = not backend[-1].isdigit()
+    says_none = any(words in name for words in ("nooffload", "withoutoffload"))
+    if "offload" in name and not says_none and not leaves:
+        yield f"warning: {path.name} is named for offload, but nothing inside leaves the card"
+    elif says_none and leaves:
+        yield f"warning: {path.name} is named for no offload, but {backend} is what stands inside"

@@ -32,6 +32,7 @@ def file_of(tmp_path: Path, text: str, name: str = "mine.yaml") -> Path:
         ("main_process_port: abc\n", "main_process_port: 0"),
         ("compute_environment: AMAZON_SAGEMAKER\n", "compute_environment: LOCAL_MACHINE"),
         ("num_machines: 2\n", "num_machines: 1"),
+        ("distributed_type: 'NO'\nnum_processes: 4\n", "distributed_type: MULTI_GPU"),
         ("deepspeed_config:\n  zero_stage: 5\n", "zero_stage: 2"),
         ("deepspeed_config:\n  zero_stage: 2\n  offload_param_device: cpu\n", "offload_param_device: none"),
         (

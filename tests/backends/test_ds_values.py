@@ -123,3 +123,16 @@ def test_slips_that_keep_a_text_from_being_json_are_named(tmp_path: Path, text: 
     path.write_text(text, encoding="utf-8")
     with pytest.raises(RecipeError, match=said):
         read_ds_file(path)
+
+
+def test_a_name_that_speaks_of_offload_is_held_against_the_content(tmp_path: Path) -> None:
+    def said(name: str, **zero: Any) -> str:
+        path = tmp_path / name
+        path.write_text(json.dumps({"zero_optimization": {"stage": 2, **zero}}))
+        return "\n".join(read_ds_file(path).notices)
+
+    assert "named for offload, but nothing" in said("zero2_offload.json")
+    leaves = {"offload_optimizer": {"device": "cpu"}}
+    assert "named for no offload, but zero2_offload" in said("ds_zero2_no_offload.json", **leaves)
+    assert "warning" not in said("zero2-offload.json", **leaves)
+    assert "warning" not in said("ds_zero2_no_offload.json")

@@ -35,4 +35,11 @@ class Dialect:
         return next((row for row in self.rows if wanted in [each.lower() for each in row.names]), None)
 
 
-DIALECTS: Registry[Dialect] = Registry("dialect", "launcher.recipe.importing.dialects")
+_OTHER_NAMES = {
+    **dict.fromkeys(
+        ("hf", "huggingface", "hugging_face", "transformers", "trl", "unsloth", "swift"), "trainer"
+    ),
+    **dict.fromkeys(("llamafactory", "lf"), "llama_factory"),
+    "ds": "deepspeed",
+}
+DIALECTS: Registry[Dialect] = Registry("dialect", "launcher.recipe.importing.dialects", _OTHER_NAMES)

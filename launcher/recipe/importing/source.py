@@ -93,6 +93,15 @@ def _from_json(path: Path, text: str) -> Source:
     if isinstance(content, list) and all(isinstance(word, str | int | float) for word in content):
         command = read_words(["python", "arguments", *map(str, content)])
         return Source(path=path, text=text, values=command.options, command=command)
+    if isinstance(content, list) and content and all(isinstance(row, dict) for row in content):
+        raise BadValue(
+            Problem(
+                where=shown(path),
+                what="these are rows of data, no settings",
+                right="a file of another tool; rows are looked at by launcher data",
+                type=f"launcher data {shown(path)}",
+            )
+        )
     if not isinstance(content, dict):
         raise _unreadable(path, "is neither a JSON object nor a list of arguments")
     return Source(path=path, text=text, values=_unwrapped(content))

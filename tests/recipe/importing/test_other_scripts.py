@@ -109,3 +109,15 @@ def test_a_folder_names_the_files_in_it(tmp_path: Path) -> None:
     (tmp_path / "go.sh").write_text("echo\n")
     with pytest.raises(BadValue, match="in it: go.sh"):
         import_file(tmp_path)
+
+
+def test_llama_factorys_qlora_is_lora_over_packed_weights(tmp_path: Path) -> None:
+    text = "model_name_or_path: a/b\nstage: sft\nfinetuning_type: qlora\nlora_rank: 4\ndataset: x\n"
+    values = imported(tmp_path, text, "lf.yaml").values
+    assert (values["adapter.method"], values["model.load_in_4bit"]) == ("lora", True)
+    assert values["adapter.lora_r"] == 4
+
+
+def test_rows_of_data_are_told_from_settings(tmp_path: Path) -> None:
+    with pytest.raises(BadValue, match="launcher data"):
+        imported(tmp_path, '[{"instruction": "a", "output": "b"}]', "rows.json")

@@ -58,7 +58,11 @@ def _method(draft: Draft) -> None:
     key, _ = draft.find("finetuning_type")
     said = draft.take("finetuning_type")
     method = str(said or "lora")
-    if method in ("lora", "full"):
+    if method in ("qlora", "dora"):  # no words of its own, but what people write
+        extra = {"qlora": {"model.load_in_4bit": True}, "dora": {"adapter.use_dora": True}}[method]
+        draft.put(key, said, {"adapter.method": "lora", **extra})
+        method = "lora"
+    elif method in ("lora", "full"):
         if said:
             draft.put(key, said, {"adapter.method": method})
         else:
