@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
-HELD_BYTES = 2**23
+HELD_BYTES = 2**21
 _BUFFER_BYTES = 2**20
 
 
