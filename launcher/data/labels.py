@@ -134,10 +134,17 @@ def _refuse_floats(table: Table, column: str, distinct: dict[str, Seen]) -> None
             where=f"{table.where(row)}  {column}",
             what=f"the label {floats[0]} is a fraction, not a class ({len(distinct):,} different values)",
             right="whole numbers or names",
-            type="data.layout=regression to predict the number, another column (data.columns.label), "
-            f"or classes in '{column}': 1 instead of 1.0",
+            type=f"{_as_classes(distinct)}data.layout=regression to predict the number, another column "
+            f"(data.columns.label), or classes in '{column}': 1 instead of 1.0",
         )
     )
+
+
+def _as_classes(distinct: dict[str, Seen]) -> str:
+    """The setting that takes a few whole numbers, written with a point, as the classes that they are."""
+    if len(distinct) > 20 or not all(_WHOLE.fullmatch(_plainest(word)) for word in distinct):
+        return ""
+    return f"data.labels=[{','.join(sorted(distinct, key=float))}] to take each value as a class, "
 
 
 def _refuse_twins(table: Table, column: str, distinct: dict[str, Seen]) -> None:

@@ -108,6 +108,13 @@ def test_b035_fractions_are_no_classes(labels):
     refused("is a fraction, not a class", labels)
 
 
+def test_whole_numbers_with_a_point_can_be_classes_by_what_is_typed():
+    typed = refused("is a fraction", [2.0, 0.0, 10.0]).problems[0].type
+    assert typed.startswith("data.labels=[0.0,2.0,10.0] to take each value as a class")
+    assert learnt([2.0, 0.0, 10.0], ("0.0", "2.0", "10.0"))[1] == [1, 0, 2]
+    assert "data.labels" not in refused("is a fraction", [0.5, 1.0]).problems[0].type
+
+
 def test_b035_every_wrong_id_is_told_once():
     error = refused("outside", [0, 9, 8, 9, 8, 1], ("a", "b"))
     assert [problem.where for problem in error.problems] == ["train.csv:3  label", "train.csv:4  label"]
