@@ -83,11 +83,18 @@ def divides_gradients(setting: Setting) -> bool:
 
 
 def gradient_bytes(setting: Setting, sizes: Sizes) -> int:
-    """All gradients that one rank keeps until the step."""
+    """All gradients that one rank keeps until the step.
+
+    ZeRO-1/2 keep the gradients whole of which a part lies in the rank's partition: the first rank's may be
+    smaller than the embedding (deepspeed 0.19.8, stage_1_and_2.py, `get_flat_partition`: narrowed views).
+    """
     if setting.optimizer_in_backward:
         return 0
     share = ranks_of(setting) if divides_gradients(setting) else 1
-    return sizes.trained * gradient_width(setting, sizes) // share
+    held = sizes.trained // share
+    if share > 1 and setting.sharding_kind in ("zero1", "zero2"):
+        held = max(held, _embedding(setting, sizes))
+    return held * gradient_width(setting, sizes)
 
 
 def tied_gradient(setting: Setting, sizes: Sizes) -> list[Term]:

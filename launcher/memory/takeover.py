@@ -1,12 +1,14 @@
 """What stands beside the weights while a backend takes a model over, and while a save gathers its state."""
 
+from collections.abc import Iterator
+
 from launcher.memory.breakdown import Term
 from launcher.memory.gathered import units_of
 from launcher.memory.parameters import matrices, trained_matrices
 from launcher.memory.setting import Setting
 from launcher.memory.sizes import Sizes, ranks_of
 from launcher.memory.states import gradient_width
-from launcher.memory.weights import weight_terms
+from launcher.memory.weights import quantised_bytes, weight_terms
 from launcher.memory.zero3_terms import gathers, left_bytes, undivided_terms
 
 # torch/nn/parallel/distributed.py: `broadcast_bucket_size`.
@@ -19,8 +21,8 @@ def load_terms(setting: Setting, sizes: Sizes) -> list[Term]:
 
     FSDP2 divides on the card what was moved there whole. Trained weights stay whole until the optimizer has
     its pieces (launcher.backends.fsdp_torch: the groups hold them); frozen ones go unit by unit, so that
-    only the first unit's pieces stand beside them all. DDP sends rank 0's weights round in flat buffers of
-    250 MiB, and makes its buckets (torch 2.13, `_sync_module_states`). ZeRO-1/2 flatten what trains.
+    only the first unit's pieces stand beside them all. DDP sends rank 0's weights round, see
+    `_sent_at_once`, and makes its buckets. ZeRO-1/2 flatten what trains.
     """
     whole = setting.shape.num_params * sizes.weight_bytes
     if setting.sharding_kind == "fsdp2" and setting.loads_whole:
@@ -86,14 +88,45 @@ def _taken_over(setting: Setting, sizes: Sizes, whole: int) -> tuple[int, str, s
     if setting.num_ranks < 2 or not setting.loads_whole:
         return 0, "", ""
     if setting.sharding_kind == "none":
-        return (
-            max(min(whole, BROADCAST_BYTES), trained),
-            "buckets",
-            "as the gradients; 250 MiB to send weights",
-        )
+        sent = min(whole, BROADCAST_BYTES) if sizes.trains_base else _sent_at_once(setting, sizes)
+        return max(sent, trained), "buckets", "as the gradients; weights on their way"
     if setting.sharding_kind in ("zero1", "zero2"):
         return trained, FLATTENED, "what trains, once more"
     return 0, "", ""
+
+
+def _sent_at_once(setting: Setting, sizes: Sizes) -> int:
+    """Bytes of two flat buffers in a row: as many are on their way at once.
+
+    torch 2.13, `_sync_module_states` and broadcast_coalesced: tensors of one type, in their order, until a
+    buffer has 250 MiB; one that a single tensor fills is that tensor. Adapters are a buffer of their own.
+    """
+    adapters = min(sizes.trained * sizes.trained_bytes, BROADCAST_BYTES)
+    buckets, size, count = [], 0, 0
+    for num_bytes in _sent(setting, sizes):
+        size, count = size + num_bytes, count + 1
+        if size >= BROADCAST_BYTES:
+            buckets.append(size if count > 1 else 0)
+            size = count = 0
+    buckets.append(size)
+    pairs = zip(buckets, buckets[1:], strict=False)
+    return max([first + second for first, second in pairs] + [buckets[0] + adapters])
+
+
+def _sent(setting: Setting, sizes: Sizes) -> Iterator[int]:
+    """Bytes of the frozen parameters, in order; of packed layers alone, where there are any."""
+    shape = setting.shape
+    is_packed = setting.quantisation != "none"
+    width = quantised_bytes(setting) if is_packed else sizes.weight_bytes
+    if not is_packed:
+        yield shape.word_embedding_params * sizes.weight_bytes
+        yield shape.other_embedding_params * sizes.weight_bytes
+    for _ in range(shape.num_layers):
+        yield from (int(each.in_features * each.out_features * width) for each in shape.linears)
+        if not is_packed:
+            yield (shape.block_params - sizes.block_linear) * sizes.weight_bytes
+    if not is_packed:
+        yield (shape.head_params + shape.final_norm_params) * sizes.weight_bytes
 
 
 def save_terms(setting: Setting, sizes: Sizes) -> list[Term]:

@@ -16,10 +16,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from launcher.adapters.options import METHODS
 from launcher.errors import EXIT_USAGE, BadValue, CannotTell, Problem
 from launcher.memory.breakdown import PHASES, Breakdown, Phase, Standing, Term
 from launcher.memory.cuda_kernels import cublas_workspace_bytes
 from launcher.memory.reserved import COMMUNICATOR_BYTES, DEFAULT_CONTEXT_BYTES
+from launcher.memory.takeover import BROADCAST_BYTES
 from launcher.memory.trace_request import TraceRequest
 from launcher.memory.trace_segments import OWN_ROUNDING
 
@@ -64,13 +66,26 @@ def depths_of(request: TraceRequest) -> tuple[int, ...]:
     """The depths to trace.
 
     ZeRO-3 keeps gathered what it will use again within so many elements, and so many at once: a model that
-    is smaller than both would keep all of itself, which a deep one does not.
+    is smaller than both would keep all of itself, which a deep one does not. ZeRO-1/2 keep gradients until a
+    bucket is full, DDP sends weights round in two buffers: fewer blocks than fill them make no straight line.
     """
     if not request.backend.startswith("zero3"):
-        return depths(request.config)
+        fill = -(-_buffered_elements(request) // _block_elements(request.config))
+        return depths(request.config, least=fill)
     live = int(request.backend_options.get("stage3_max_live_parameters", ZERO3_ELEMENTS))
     least = -(-(live + ZERO3_ELEMENTS) // _block_elements(request.config))
     return depths(request.config, least=least)
+
+
+def _buffered_elements(request: TraceRequest) -> int:
+    """Elements of two buffers that blocks' gradients or weights fill up."""
+    trains_base = METHODS.get(request.adapter["method"]).trains_base
+    if request.backend.startswith("zero"):
+        return 2 * int(request.backend_options.get("reduce_bucket_size", 50_000_000)) if trains_base else 0
+    if request.backend != "multi_gpu" or trains_base:
+        return 0
+    width = 4.0 if request.weights_dtype == "float32" else 2.0
+    return int(3 * BROADCAST_BYTES / (width if request.quantisation == "none" else 0.5))
 
 
 def _block_elements(config: Mapping[str, Any]) -> int:
