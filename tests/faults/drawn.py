@@ -100,7 +100,7 @@ KINDS = {
             goes_on=True,
         ),
         Kind(
-            name="two runs in one folder", draw=_step, install=kinds.slow_down, second_run=True, goes_on=True
+            name="two runs in one folder", draw=_step, install=kinds.wait_for, second_run=True, goes_on=True
         ),
         Kind(name="data gone", draw=_step, goes_on=True),
     )

@@ -55,6 +55,16 @@ def slow_down(fault: Fault) -> None:
     at(fault, lambda: time.sleep(fault["seconds"]))
 
 
+def wait_for(fault: Fault) -> None:
+    """A rank that is at work until the file `until` is there."""
+
+    def wait() -> None:
+        while not Path(fault["until"]).exists():
+            time.sleep(0.02)
+
+    at(fault, wait)
+
+
 def stop_responding(fault: Fault) -> None:
     """SIGSTOP: the process is there and does nothing."""
     at(fault, lambda: os.kill(os.getpid(), signal.SIGSTOP))

@@ -22,6 +22,7 @@ from typing import Any
 
 import torch
 
+from launcher.process.children import state
 from tests import tiny
 from tests.faults import kinds, warm
 from tests.faults.drawn import KINDS, SAVE_STEPS, STEPS, Case, Kind, cases
@@ -113,8 +114,8 @@ output_dir: {runs}
         fault = dict(case.fault)
         found: dict[str, Any] = {}
         if kind.second_run:
-            fault |= {"seconds": 4.0, "phase": "window"}
-            found["meanwhile"] = lambda pids: self._start_another(case, recipe)
+            fault |= {"until": str(recipe.parent / "refused"), "phase": "window"}
+            found["meanwhile"] = lambda pids: self._start_another(case, recipe, Path(fault["until"]))
         if case.kind == "kill by the clock":
             found["meanwhile"] = lambda pids: _kill_later(pids[fault["rank"]], fault["after_s"])
         elif case.kind == "data gone":
@@ -123,19 +124,22 @@ output_dir: {runs}
         elif kind.install is not None:
             install = kind.install
             found["install"] = lambda rank: install(fault) if rank == fault["rank"] else None
-        if case.kind == "hung rank":
-            found["timeout_s"] = 25.0  # as a supervisor does that sees no heartbeat
+        if case.kind == "hung rank":  # ended as a supervisor does that sees no heartbeat
+            found |= {"meanwhile": lambda pids: _until_it_stands(pids[fault["rank"]]), "timeout_s": 3.0}
         return found
 
-    def _start_another(self, case: Case, recipe: Path) -> None:
-        """A second run in the same folder while the first is at work: refused."""
-        limit = time.monotonic() + 60
-        while not (recipe.parent / "run" / "plan.json").exists() and time.monotonic() < limit:
-            time.sleep(0.05)
-        for words in (["--resume"], ["--new"]):
-            ended = self.start(case, recipe, "log-other", *words)
-            if ended.succeeded or "wait for it to end" not in ended.text or "Traceback" in ended.text:
-                case.notes.append(f"a second run was not refused {words}: {_tail(ended.text)}")
+    def _start_another(self, case: Case, recipe: Path, refused: Path) -> None:
+        """A second run in the same folder while the first is at work: refused. Then the first goes on."""
+        limit = time.monotonic() + 600
+        try:
+            while not (recipe.parent / "run" / "plan.json").exists() and time.monotonic() < limit:
+                time.sleep(0.05)
+            for words in (["--resume"], ["--new"]):
+                ended = self.start(case, recipe, "log-other", *words)
+                if ended.succeeded or "wait for it to end" not in ended.text or "Traceback" in ended.text:
+                    case.notes.append(f"a second run was not refused {words}: {_tail(ended.text)}")
+        finally:
+            refused.touch()
 
     def _is_right(self, run: Path, wanted: Path, kind: Kind, case: Case) -> bool:
         ours = [line for line in kinds.written(run / "metrics.jsonl") if "loss" in line]
@@ -173,6 +177,11 @@ def _resumed_at(text: str) -> int:
 def _kill_later(pid: int, after_s: float) -> None:
     time.sleep(after_s)
     os.kill(pid, signal.SIGKILL)
+
+
+def _until_it_stands(pid: int) -> None:
+    while state(pid) not in ("T", "Z", ""):
+        time.sleep(0.05)
 
 
 def table(done: list[Case]) -> str:

@@ -59,7 +59,7 @@ def run_ranks(
     install: Callable[[int], Any] = lambda rank: None,
     meanwhile: Callable[[list[int]], None] = lambda pids: None,
     life: Callable[[], int] | None = None,
-    timeout_s: float = 120.0,
+    timeout_s: float = 900.0,
 ) -> Ended:
     """Run `launcher/run.py` with these words. `install(rank)` puts faults into a rank before it starts.
 
@@ -113,6 +113,7 @@ def _fork(
             os.environ["TORCHELASTIC_RUN_ID"] = "none"
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores both
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        _keep_to_one_thread()
         install(rank)
         from launcher.process.rank_process import run_as_rank
 
@@ -125,6 +126,14 @@ def _fork(
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
+
+
+def _keep_to_one_thread() -> None:
+    """Whatever share of the cores a rank would take: a pool that its parent had did not survive the fork."""
+    import torch
+
+    torch.set_num_threads(1)
+    torch.set_num_threads = lambda count: None
 
 
 def _wait(pids: list[int], timeout_s: float) -> list[int]:
