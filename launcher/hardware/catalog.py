@@ -92,7 +92,7 @@ def get(name: str, where: str = "hardware.gpu") -> Gpu:
             where=where,
             what=f"unknown GPU '{name}'",
             right=f"one of: {', '.join(known)}",
-            type=f"{where} {close}" if where.startswith("--") else f"hardware.gpu={close}",
+            type=f"{where} {close}" if where == "--gpu" else f"hardware.gpu={close}",
         )
     )
 

@@ -132,6 +132,8 @@ def _read_option(reader: Reader, name: str, value: str | None) -> None:
         reader.repeated.setdefault(name, []).append(_value(reader, name, value))
     else:
         _refuse_misspelt(name, reader.grammar)
+        if value is None and (not reader.words or reader.words[0].startswith("--")):
+            _refuse_unknown_flag(name, reader.grammar)
         reader.overrides.append(f"{name}={_value(reader, name, value)}")
 
 
@@ -163,6 +165,21 @@ def _refuse_misspelt(name: str, grammar: Grammar) -> None:
             what=f"unknown option --{name}",
             right=f"did you mean --{close}?",
             type=f"--{close}",
+        )
+    )
+
+
+def _refuse_unknown_flag(name: str, grammar: Grammar) -> None:
+    """A word without a value that is neither ours nor a key of a recipe: no value would help."""
+    if name.rpartition(".")[2] in _recipe_keys() or "." in name:
+        return
+    options = [*grammar.with_value, *grammar.repeated, *grammar.flags, "resume", "quiet"]
+    close = nearest(name, options)
+    raise UnknownSetting(
+        Problem(
+            what=f"unknown option --{name}",
+            right=f"one of: {', '.join(f'--{each}' for each in options)}; or a recipe's key and its value",
+            type=f"--{close}" if close else "--help",
         )
     )
 

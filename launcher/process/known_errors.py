@@ -75,6 +75,12 @@ KNOWN = (
         "nvidia-smi -q -d ECC   (then release the instance)",
     ),
     _known(
+        r"environment variable (MASTER_ADDR|MASTER_PORT|RANK|WORLD_SIZE) expected",
+        "a starter's variables stand half in this shell: a plain start takes itself for one rank of several",
+        "none of them before a plain start; all of them below a starter",
+        "unset RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT",
+    ),
+    _known(
         r"unhandled (system|cuda) error|ncclSystemError|ncclUnhandledCudaError|ncclInternalError",
         "NCCL could not set up a way between the cards: peer access, shared memory or a network device",
         "/dev/shm of gigabytes; no peer access where the cards have none",

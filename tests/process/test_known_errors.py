@@ -16,6 +16,7 @@ SAID = [
     ("CUDA error: CUBLAS_STATUS_NOT_SUPPORTED when calling `cublasGemmEx`", "LD_LIBRARY_PATH"),
     ("CUDA error: an illegal memory access was encountered", "attn_implementation=eager"),
     ("uncorrectable ECC error encountered", "ECC"),
+    ("env:// rendezvous: environment variable MASTER_PORT expected, but not set", "unset RANK"),
     ("NCCL error: unhandled system error (run with NCCL_DEBUG=INFO)", "NCCL_P2P_DISABLE=1"),
     ("flash_attn_2_cuda.cpython-311.so: undefined symbol: _ZN3c105ErrorC2E", "pip uninstall flash-attn"),
     ("/lib/libstdc++.so.6: version `GLIBCXX_3.4.32' not found", "CONDA_PREFIX"),
