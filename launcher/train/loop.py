@@ -88,6 +88,7 @@ class _Loop:
             learning_rate=job.plan.learning_rate * factor,
             epoch=window.epoch,
             is_logged=is_logged,
+            handed_s=time.perf_counter(),
         )
         self.window = window
 

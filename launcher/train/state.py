@@ -92,7 +92,8 @@ class StepRecord:
     """A settled step: host numbers. `loss` is the mean since the previous logged step, where logged.
 
     `step_loss` is the step's own, `share` this rank's part of it, `loss_scale` the scale after the step,
-    `num_targets` what the global batch's loss is divided by.
+    `num_targets` what the global batch's loss is divided by, `handed_s` when its work had been handed over
+    (seconds of `time.perf_counter`): steps are settled later, some sooner than others.
     """
 
     step: int
@@ -106,6 +107,7 @@ class StepRecord:
     learning_rate: float
     epoch: float
     is_logged: bool
+    handed_s: float = 0.0
     stop_asked: bool = False
 
 

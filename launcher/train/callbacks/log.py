@@ -1,7 +1,5 @@
 """Logged steps to metrics.jsonl and to the person, whatever their numbers are: none is left out."""
 
-import time
-
 from launcher.train.callbacks.callback import Callback
 from launcher.train.job import Job
 from launcher.train.state import StepRecord
@@ -27,7 +25,7 @@ class Log(Callback):
             self._write(job, record)
 
     def _write(self, job: Job, record: StepRecord) -> None:
-        now = time.perf_counter()
+        now = record.handed_s
         if self.last is None:  # a resumed run has rows already, which took no time here
             self.last = job.metrics.opened
             self.rows, self.tokens = job.metrics.rows_at_start, job.metrics.tokens_at_start
