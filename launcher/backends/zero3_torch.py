@@ -6,7 +6,12 @@ from typing import Any
 from torch import Tensor, nn
 
 from launcher.backends.strategy_torch import MOMENTS, ParameterState, Parts, Strategy
-from launcher.backends.zero_torch import ZeroStrategy, import_deepspeed
+from launcher.backends.zero_torch import (
+    ZeroStrategy,
+    engine_config,
+    import_deepspeed,
+    offload_device,
+)
 
 
 class Zero3Strategy(ZeroStrategy):
@@ -14,6 +19,8 @@ class Zero3Strategy(ZeroStrategy):
 
     def __init__(self, parts: Parts) -> None:
         """Build the engine, then tell it which parameters are used outside their own module."""
+        if offload_device(parts.config, "offload_param") != "nvme":
+            divide(parts)
         super().__init__(parts)
         deepspeed = import_deepspeed(parts.device.type)
         for module in parts.module.modules():
@@ -88,6 +95,19 @@ class Zero3Strategy(ZeroStrategy):
         """The pieces behind the placeholders."""
         named: Iterator[tuple[str, Any]] = self.parts.module.named_parameters()
         yield from ((name, parameter.ds_tensor.detach()) for name, parameter in named)
+
+
+def divide(parts: Parts) -> None:
+    """Bring one parameter after another to the device, and keep this rank's piece of it.
+
+    Left to itself the engine moves the whole model there before it divides it: a model that only fits
+    divided would never start.
+    """
+    deepspeed = import_deepspeed(parts.device.type)
+    deepspeed.init_distributed(verbose=False, dist_init_required=False)
+    first = next(parts.module.parameters())
+    config = engine_config(parts.config)
+    deepspeed.zero.Init(module=parts.module, config_dict_or_path=config, dtype=first.dtype)
 
 
 def connect(parts: Parts) -> Strategy:

@@ -73,7 +73,7 @@ class ZeroStrategy(Strategy):
     def _optimizer(self, parts: Parts) -> tuple[Optimizer, str]:
         """The recipe's optimizer, or the one that takes its place in host RAM; and what to say of it."""
         inner = remember_rates(parts.make_optimizer(parts.groups))
-        if _offload_device(parts.config) == "none":
+        if offload_device(parts.config) == "none":
             return inner, ""
         return offloaded(inner, getattr(parts.options, "cpu_adam", "auto"))
 
@@ -134,7 +134,7 @@ class ZeroStrategy(Strategy):
 
     def _check_offload(self) -> None:
         """Optimizer states live where the configuration says."""
-        asked = _offload_device(self.parts.config)
+        asked = offload_device(self.parts.config)
         leaves = bool(
             getattr(self.zero, "cpu_offload", False) or getattr(self.zero, "offload_optimizer", False)
         )
@@ -197,9 +197,9 @@ class ZeroStrategy(Strategy):
         self.zero._lazy_init_hp_params_optimizer_state()
 
 
-def _offload_device(config: dict[str, Any]) -> str:
-    """Where a JSON puts the optimizer's states: none, cpu or nvme."""
-    block = config["zero_optimization"].get("offload_optimizer") or {}
+def offload_device(config: dict[str, Any], what: str = "offload_optimizer") -> str:
+    """Where a JSON puts the optimizer's states, or the parameters: none, cpu or nvme."""
+    block = config["zero_optimization"].get(what) or {}
     return str(block.get("device", "none"))
 
 

@@ -57,9 +57,15 @@ def _term(name: str, num_bytes: float, formula: str) -> list[Term]:
 
 
 def _divided(setting: Setting, sizes: Sizes) -> list[Term]:
-    """ZeRO-3 gets a model that is on the card whole, and divides it parameter by parameter: the first is
-    the embedding (deepspeed 0.19.8, partition_parameters.py, `_partition_param`).
+    """ZeRO-3 takes one parameter after another to the card, whole, and keeps a piece
+    (launcher.backends.zero3_torch: divide). With its weights on a disk the engine moves the model there
+    first, and divides it from the embedding on (deepspeed 0.19.8, `_partition_param`).
     """  # noqa: D205
+    if not setting.backend.endswith("nvme"):
+        held = weight_terms(setting, sizes)
+        pieces = [each for each in held if each.name != "fp32 masters"]
+        largest = max(matrices(setting)) * sizes.weight_bytes
+        return [*pieces, *_term("weights before sharding", largest, "the largest parameter")]
     adapters = 0 if sizes.trains_base else sizes.trained * sizes.trained_bytes
     whole = setting.shape.num_params * sizes.weight_bytes + adapters
     first = setting.shape.word_embedding_params * sizes.weight_bytes // ranks_of(setting)

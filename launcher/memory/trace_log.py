@@ -36,11 +36,15 @@ Event = tuple[Literal["born", "gone", "size", "mark"], int, int | str]
 
 @dataclass(kw_only=True)
 class TraceLog:
-    """Events (kind, storage number, bytes or mark) in order; `births` and `tags` by storage number."""
+    """Events (kind, storage number, bytes or mark) in order; `births` and `tags` by storage number.
+
+    `elsewhere`: storages that a real run has in host memory.
+    """
 
     events: list[Event] = field(default_factory=list)
     births: list[Birth] = field(default_factory=list)
     tags: dict[int, str] = field(default_factory=dict)
+    elsewhere: set[int] = field(default_factory=set)
 
     def born(self, birth: Birth) -> int:
         """A storage appears; returns its number."""
@@ -75,6 +79,8 @@ class TraceLog:
             if kind == "mark":
                 mark = str(value)
                 yield mark, -1, 0, 0
+                continue
+            if number in self.elsewhere:
                 continue
             before = live.get(number, 0)
             after = rounded(int(value), granularity)

@@ -109,6 +109,8 @@ def _load(
         module, depth = build_module(request, depth=depth, fake=fake, device_type=place.type)
         module.train()
         whole = tracker.numbers(module.parameters())
+        if fake and request.backend.startswith("zero3"):  # it takes them to the card one by one
+            tracker.log.elsewhere.update(whole)
         strategy = _connect(request, module, place, rank)
         tag_weights(tracker, strategy)
         for number in whole:  # where a backend divides or flattens them they go
