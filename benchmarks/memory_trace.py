@@ -22,7 +22,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.forked_ranks import TIMEOUT_S, in_forks, warm_up
+from benchmarks.forked_ranks import in_forks, warm_up
 from benchmarks.paired import save, saved
 from benchmarks.traced_models import (
     ENCODERS,
@@ -45,6 +45,9 @@ from launcher.models.read_shape import shape_of
 __all__ = ["compare_ranks", "sharded_request", "tiny_request"]
 PROFILER_BOUND, ESTIMATE_BOUND, TIME_BOUND_S = 0.02, 0.03, 20.0
 DIVIDED = ("fsdp2", "zero1", "zero2", "zero3")
+OFFLOADED = ("zero2_offload", "zero3_offload", "fsdp2_offload")
+# Models that stand for the others: an encoder, a decoder with a wide head, a deep one.
+SOME = ("google-bert/bert-base-uncased", "Qwen/Qwen2.5-1.5B", "huggyllama/llama-7b")
 GRID = {
     "google-bert/bert-base-uncased": (16, 128),
     "FacebookAI/roberta-large": (8, 128),
@@ -55,7 +58,7 @@ GRID = {
 }
 
 
-def compare_ranks(request: TraceRequest, *, timeout_s: float = TIMEOUT_S) -> list[dict[str, list[int]]]:
+def compare_ranks(request: TraceRequest) -> list[dict[str, list[int]]]:
     """Real ranks in forks of this process; each one's (tracked, profiled) bytes by phase."""
     warm_up()
     from launcher.memory.trace_profile_torch import compare_in_group
@@ -63,7 +66,7 @@ def compare_ranks(request: TraceRequest, *, timeout_s: float = TIMEOUT_S) -> lis
     def work(rank: int) -> dict[str, list[int]]:
         return compare_in_group(request, os.environ)
 
-    return in_forks(work, request.num_ranks, timeout_s=timeout_s)
+    return in_forks(work, request.num_ranks)
 
 
 def against_profiler(only: str) -> Iterator[dict[str, Any]]:
@@ -135,7 +138,9 @@ class Cell:
 
 
 def grid() -> Iterator[Cell]:
-    """One process and FSDP2, bf16 first, then fp32; then the other backends in bf16, each model twice."""
+    """One process and FSDP2, bf16 first, then fp32; the other backends in bf16, each model twice; offloading
+    and packed weights, some models.
+    """  # noqa: D205
     wholly = [(p, place) for p in ("bf16", "fp32") for place in (("single_gpu", 1), ("fsdp2", 4))]
     partly = [("bf16", (backend, 4)) for backend in ("multi_gpu", "zero1", "zero2", "zero3")]
     for precision, (backend, num_ranks) in wholly + partly:
@@ -153,36 +158,61 @@ def grid() -> Iterator[Cell]:
                         num_ranks=num_ranks,
                     )
 
+    for backend in OFFLOADED:
+        for model in SOME:
+            yield _cell(model, "full", backend)
+            yield _cell(model, "lora", backend)
+    for backend in ("single_gpu", "multi_gpu", "zero2", "zero2_offload"):
+        for model in SOME[1:]:
+            yield _cell(model, "qlora", backend)
+
+
+def _cell(model: str, method: str, backend: str) -> Cell:
+    """Full training without checkpointing, adapters with it; four ranks, but for one card."""
+    is_whole = method == "full"
+    return Cell(
+        model=model,
+        method=method,
+        checkpointing=not is_whole,
+        precision="bf16",
+        backend=backend,
+        num_ranks=1 if backend == "single_gpu" else 4,
+    )
+
 
 def setting_of(cell: Cell) -> tuple[Setting, dict[str, Any], dict[str, Any]]:
-    """The estimate's setting, the configuration and the adapter's options."""
+    """The estimate's setting, the configuration and the adapter's options. QLoRA: LoRA on packed weights."""
     config = catalogue.config(cell.model)
     assert config is not None
     task = "classification" if config["model_type"] in ENCODERS else "causal_lm"
     shape = shape_of(config, task=task)
-    options = METHODS.get(cell.method).options(method=cell.method)
+    method, is_packed = ("lora", True) if cell.method == "qlora" else (cell.method, False)
+    options = METHODS.get(method).options(method=method)
     found = count(options, shape)
     adapter = Adapter(
-        method=cell.method,
+        method=method,
         num_params=found.num_params,
         rank=found.rank,
         targets=found.targets,
         head_copy_params=found.head_copy_params,
     )
     rows, length = GRID[cell.model]
-    half = cell.method == "lora" and cell.precision == "bf16"
+    kind = cell.backend.partition("_")[0]
+    half = method == "lora" and cell.precision == "bf16"
     setting = Setting(
         shape=shape,
-        method=cell.method,
-        adapter=None if cell.method == "full" else adapter,
+        method=method,
+        adapter=None if method == "full" else adapter,
         micro_batch=rows,
         seq_len=length,
         weights_dtype="bfloat16" if half else "float32",
         precision=cell.precision,  # type: ignore[arg-type]
+        quantisation="nf4" if is_packed else "none",
+        double_quant=is_packed,
         checkpointing="full" if cell.checkpointing else "none",
         attention="sdpa" if "sdpa" in shape.attention_kernels else "eager",
         backend=cell.backend,
-        sharding_kind=cell.backend if cell.backend in DIVIDED else "none",  # type: ignore[arg-type]
+        sharding_kind=kind if kind in DIVIDED else "none",  # type: ignore[arg-type]
         sharding=BACKENDS.get(cell.backend).sharding,
         num_ranks=cell.num_ranks,
     )
