@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import torch
 import torch.distributed as dist
 from torch import Tensor
 from torch.distributed import _functional_collectives
 from torch.futures import Future
 from torch.profiler import ProfilerActivity, profile, record_function
+from torch.utils._python_dispatch import _disable_current_modes
 
 from launcher.backends.options import BACKENDS
 from launcher.memory.trace_log import TraceLog
@@ -116,7 +118,7 @@ def _highest(totals: list[tuple[int, int, int]], begin: int, end: int) -> int:
     return max(inside or earlier[-1:] or [0])
 
 
-_COLLECTIVES = ("all_gather_into_tensor", "reduce_scatter_tensor", "all_reduce", "broadcast", "reduce")
+_COLLECTIVES = ("all_gather_into_tensor", "all_reduce", "broadcast", "reduce")
 _FUNCTIONAL = ("all_gather_single", "reduce_scatter_single", "all_reduce")
 
 
@@ -142,6 +144,7 @@ def _be_patient() -> None:
     """Let a collective's own thread drop its references first, so that this thread frees, and is seen."""
     for name in _COLLECTIVES:
         setattr(dist, name, _patient(getattr(dist, name)))
+    dist.reduce_scatter_tensor = _scattered
     for name in _FUNCTIONAL:  # DTensor's
         setattr(_functional_collectives, name, _waited(getattr(_functional_collectives, name)))
 
@@ -156,13 +159,26 @@ def _patient(plain: Callable[..., Any]) -> Callable[..., Any]:
     return collective
 
 
+def _scattered(
+    output: Tensor, input: Tensor, op: Any = dist.ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Any:
+    """As gloo does it: on a copy, which its own thread would at times be the last to free, unseen."""
+    with _disable_current_modes():
+        whole = input.clone()
+        held = _holders([whole])
+        dist.all_reduce(whole, op=op, group=group)
+        _until_dropped(held)
+        output.copy_(whole.chunk(dist.get_world_size(group))[dist.get_rank(group)])
+    return _Done([output]) if async_op else None
+
+
 def _waited(plain: Callable[..., Any]) -> Callable[..., Any]:
     def collective(*arguments: Any, **named: Any) -> Any:
         held = _holders((*arguments, *named.values()))
         found = plain(*arguments, **named)
         if isinstance(found, _functional_collectives.AsyncCollectiveTensor):
             found = found.wait()
-        _until_dropped([*held, (found, 1)])
+        _until_dropped([*held, (found, 3)])  # itself, its memory, and the look at that
         return found
 
     return collective
@@ -170,13 +186,18 @@ def _waited(plain: Callable[..., Any]) -> Callable[..., Any]:
 
 def _holders(arguments: Iterable[Any]) -> list[tuple[Tensor, int]]:
     """The tensors among a collective's arguments, and how many hold each."""
-    return [(each, each._use_count()) for each in arguments if isinstance(each, Tensor)]
+    return [(each, _holding(each)) for each in arguments if isinstance(each, Tensor)]
+
+
+def _holding(tensor: Any) -> int:
+    """How many hold the tensor or its memory: gloo's thread keeps pieces of a gathered one."""
+    return int(tensor._use_count() + torch._C._storage_Use_Count(tensor.untyped_storage()._cdata))
 
 
 def _until_dropped(held: Iterable[tuple[Tensor, int]]) -> None:
     """Until nobody holds these tensors who did not before: RuntimeError after `PATIENCE_S`."""
     deadline = time.monotonic() + PATIENCE_S
-    while any(tensor._use_count() > holders for tensor, holders in held):
+    while any(_holding(tensor) > holders for tensor, holders in held):
         if time.monotonic() > deadline:
             raise RuntimeError("a collective has ended, and its tensors are still held")
         time.sleep(0.0005)
