@@ -20,7 +20,7 @@ def shifted_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def next_labels(labels: Tensor) -> Tensor:
-    """Every position's target, flat: the label after it, none at the end. Logits then need no shifted copy."""
+    """Every position's target, flat: the label after it, none at the end. Logits need no shifted copy."""
     return F.pad(labels[:, 1:], (0, 1), value=IGNORED).flatten()
 
 
