@@ -42,3 +42,22 @@ def test_vectors_are_as_wide_as_embeddings_and_learn(kind: str, method: str) -> 
     model(input_ids=IDS, attention_mask=torch.ones_like(IDS), labels=labels).loss.backward()
     vectors = [each for name, each in model.named_parameters() if "prompt_encoder" in name]
     assert vectors and all(each.grad is not None and each.grad.abs().max() > 0 for each in vectors)
+
+
+@pytest.mark.parametrize(
+    "options", [{"method": "prompt"}, {"method": "prefix"}, {"method": "prefix", "prefix_projection": True}]
+)
+def test_vectors_begin_as_small_as_the_models_own_weights(options: dict[str, Any]) -> None:
+    """As large as PEFT draws them, keys and values drown the text: and no two may be equal."""
+    torch.manual_seed(1)
+    task, sizes, _ = MODELS["gpt2"]
+    config = AutoConfig.for_model("gpt2", **sizes, vocab_size=40, initializer_range=0.01)
+    found = METHODS.get(options["method"])
+    model: Any = load_attribute(found.apply)(
+        AUTO[task].from_config(config),
+        found.options.model_validate(options | {"num_virtual_tokens": 8}),
+        task=task,
+    )
+    vectors = model.prompt_encoder["default"](torch.arange(8))
+    assert 0 < vectors.std() < 0.02
+    assert len(vectors.unique(dim=0)) == 8
