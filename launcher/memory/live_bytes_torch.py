@@ -11,11 +11,14 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass
 
+from launcher.memory.fake_tensors_torch import device_of
 from launcher.memory.trace_log import Birth, TraceLog
 
 _WRAPPERS = ("DTensor", "AsyncCollectiveTensor")
+_DEVICE = torch.ops.prim.device.default
 Workspace = Callable[[Any, Sequence[Any]], int]
 
 
@@ -29,7 +32,7 @@ def _storages(found: Any) -> Iterator[tuple[Tensor, torch.UntypedStorage]]:
         if is_traceable_wrapper_subclass(found):  # a wrapper's own storage is only a number
             for name in found.__tensor_flatten__()[0]:
                 yield from _storages(getattr(found, name))
-        elif found.layout is torch.strided and found.device.type != "meta":  # shapes alone take no memory
+        elif found.layout is torch.strided and device_of(found).type != "meta":  # shapes alone take no memory
             yield found, found.untyped_storage()
     elif isinstance(found, list | tuple):
         for each in found:
@@ -105,6 +108,8 @@ class LiveBytes(TorchDispatchMode):
         self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
         """Run the operator, then note storages that were not there before."""
+        if func is _DEVICE and type(args[0]) is FakeTensor and not args[0].fake_mode.in_kernel_invocation:
+            return args[0].fake_device  # more than half of all calls
         if any(each.__name__ in _WRAPPERS for each in types):
             return NotImplemented  # their pieces' operators come here one by one
         if self.paused.depth:
@@ -113,7 +118,8 @@ class LiveBytes(TorchDispatchMode):
             return self._answer(args[0])
         if self.answers is not None and func is torch.ops._c10d_functional.wait_tensor.default:
             return args[0]  # the fake one copies; the real one waits and hands its argument back
-        found = func(*args, **(kwargs or {}))
+        with torch._C.DisableTorchFunction():  # a kernel's insides are nobody's calls of torch
+            found = func(*args, **(kwargs or {}))
         self.see(found, func.__name__)
         if self._workspace is not None and (needed := self._workspace(func, args)):
             self.log.workspace(needed, func.__name__)
@@ -142,7 +148,7 @@ class LiveBytes(TorchDispatchMode):
 
     def _counted(self, found: Any) -> Iterator[tuple[Tensor, torch.UntypedStorage]]:
         for tensor, storage in _storages(found):
-            if self._card is None or tensor.device == self._card:
+            if self._card is None or device_of(tensor) == self._card:
                 yield tensor, storage
 
     def _forget(self, key: int) -> Callable[[Any], None]:

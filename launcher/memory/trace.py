@@ -160,9 +160,10 @@ def _last_line(text: str) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """No card, no network, one thread: nothing is computed."""
+    """No card, no network, one thread, no compiler (some libraries import torch's): nothing is computed."""
     parents = os.pathsep.join([str(_PACKAGE_PARENT), *filter(None, [os.environ.get("PYTHONPATH")])])
     quiet = {"CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    quiet["TORCHDYNAMO_DISABLE"] = "1"
     return os.environ | quiet | {"PYTHONPATH": parents, "DS_ACCELERATOR": "cpu", "PYTHONWARNINGS": "ignore"}
 
 

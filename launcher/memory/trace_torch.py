@@ -11,7 +11,6 @@ from dataclasses import asdict
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.distributed.tensor._sharding_prop import ShardingPropagator
 
 from launcher.backends.options import BACKENDS
@@ -20,6 +19,7 @@ from launcher.backends.zero import resolve
 from launcher.errors import RecipeError
 from launcher.facts import StepSettings
 from launcher.memory.cuda_kernels_torch import CudaKernels, workspace_bytes
+from launcher.memory.fake_tensors_torch import QuickFakeMode
 from launcher.memory.gloo_kernels_torch import gloo_bytes
 from launcher.memory.live_bytes_torch import CARD, LiveBytes, Workspace
 from launcher.memory.trace import AS_LOADED
@@ -62,7 +62,7 @@ def record(
     with ExitStack() as modes:
         if fake:
             modes.enter_context(fake_world(request))
-            modes.enter_context(FakeTensorMode(allow_non_fake_inputs=True))
+            modes.enter_context(QuickFakeMode(allow_non_fake_inputs=True))
         if place.type == "cpu":
             modes.enter_context(tracker)
             # DTensor runs an operator on fake tensors of whole shapes to know its result's (torch 2.13).
