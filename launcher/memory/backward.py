@@ -6,6 +6,7 @@ their way), the second and the first, or the embeddings.
 """
 
 from launcher.memory.block_moments import Moment
+from launcher.memory.breakdown import Terms, term, total
 from launcher.memory.gathered import (
     adapters_are_units,
     gathered_terms,
@@ -17,15 +18,12 @@ from launcher.memory.gathered import (
 from launcher.memory.states import tied_gradient
 from launcher.memory.step_parts import (
     StepParts,
-    Terms,
     block_casts,
     checkpoints,
     embeddings,
     gradients,
     kept_by_block,
     saved,
-    term,
-    total,
 )
 from launcher.memory.zero3_terms import gathers, whole_of
 

@@ -15,6 +15,19 @@ class Term:
     formula: str
 
 
+Terms = list[Term]
+
+
+def term(name: str, num_bytes: float, formula: str) -> Terms:
+    """One line; none where there is less than a byte."""
+    return [Term(name=name, num_bytes=int(num_bytes), formula=formula)] if num_bytes >= 1 else []
+
+
+def total(terms: Terms) -> int:
+    """Bytes of all lines."""
+    return sum(each.num_bytes for each in terms)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Phase:
     """What is alive at the worst moment of one phase of a run."""

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from launcher.memory.activations import Line
 from launcher.memory.backward import backward, place
-from launcher.memory.breakdown import Breakdown, Phase, Term
+from launcher.memory.breakdown import Breakdown, Phase, Term, Terms, term, total
 from launcher.memory.gathered import (
     adapters_are_units,
     first_gather,
@@ -25,7 +25,6 @@ from launcher.memory.standing import standing_of
 from launcher.memory.states import state_terms, step_terms
 from launcher.memory.step_parts import (
     StepParts,
-    Terms,
     block_casts,
     checkpoints,
     embeddings,
@@ -34,8 +33,6 @@ from launcher.memory.step_parts import (
     saved,
     step_parts,
     streams_in_hand,
-    term,
-    total,
 )
 from launcher.memory.takeover import load_terms, save_terms
 from launcher.memory.weights import weight_terms

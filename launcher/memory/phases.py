@@ -45,7 +45,7 @@ def named_sizes(shape: ModelShape) -> dict[str, int]:
 def _block(path: str, shape: ModelShape) -> dict[str, int]:
     found = {f"{path}.norms.weight": shape.block_other_params}
     for linear in shape.linears:
-        found[f"{path}.{linear.name}.weight"] = linear.in_features * linear.out_features
+        found[f"{path}.{linear.name}.weight"] = linear.weight_params
         if linear.bias:
             found[f"{path}.{linear.name}.bias"] = linear.out_features
     return found

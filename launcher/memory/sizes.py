@@ -49,7 +49,7 @@ def sizes_of(setting: Setting) -> Sizes:
     pure = setting.pure or setting.precision == "fp32"
     compute_bytes = weight_bytes if setting.pure else COMPUTE_BYTES[setting.precision]
     adapter = setting.adapter
-    block_linear = sum(linear.in_features * linear.out_features for linear in shape.linears)
+    block_linear = sum(linear.weight_params for linear in shape.linears)
     own = shape.num_params if setting.trained_params is None else setting.trained_params
     return Sizes(
         trained=own if adapter is None else adapter.num_params + adapter.head_copy_params,

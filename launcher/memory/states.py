@@ -147,7 +147,7 @@ def _flattened(setting: Setting, sizes: Sizes) -> Term:
 
 def _largest(setting: Setting, sizes: Sizes) -> int:
     """Elements of the largest trained parameter."""
-    linears = [each.in_features * each.out_features for each in setting.shape.linears]
+    linears = [each.weight_params for each in setting.shape.linears]
     if sizes.trains_base:
         return max([setting.shape.word_embedding_params, *linears])
     return max(1, sizes.trained // max(1, setting.shape.num_layers))

@@ -4,15 +4,13 @@ from dataclasses import dataclass
 
 from launcher.memory.activations import PROBABILITIES, keeps_inputs
 from launcher.memory.block_moments import Block, block_of
-from launcher.memory.breakdown import Term
+from launcher.memory.breakdown import Terms, term, total
 from launcher.memory.gathered import bucket_terms
 from launcher.memory.gradients import GradientBytes, gradient_parts
 from launcher.memory.logits import head_copy, holds_frozen_casts, loss_terms
 from launcher.memory.setting import Setting
 from launcher.memory.sizes import BYTES, Sizes
 from launcher.memory.states import gradient_bytes
-
-Terms = list[Term]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,16 +45,6 @@ def step_parts(setting: Setting, sizes: Sizes) -> StepParts:
         exchange=bucket_terms(setting, sizes),
         graph_blocks=layers,
     )
-
-
-def term(name: str, num_bytes: float, formula: str) -> Terms:
-    """One line; none where there is less than a byte."""
-    return [Term(name=name, num_bytes=int(num_bytes), formula=formula)] if num_bytes >= 1 else []
-
-
-def total(terms: Terms) -> int:
-    """Bytes of all lines."""
-    return sum(each.num_bytes for each in terms)
 
 
 def gradients(setting: Setting, sizes: Sizes) -> Terms:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from launcher.memory.breakdown import Term
+from launcher.memory.breakdown import Term, Terms, term, total
 from launcher.memory.gathered import units_of
 from launcher.memory.parameters import matrices, trained_matrices
 from launcher.memory.setting import Setting
@@ -16,7 +16,7 @@ BROADCAST_BYTES = 250 * 2**20
 FLATTENED = "flattened weights"
 
 
-def load_terms(setting: Setting, sizes: Sizes) -> list[Term]:
+def load_terms(setting: Setting, sizes: Sizes) -> Terms:
     """What stands beside the weights while a backend takes the model over.
 
     FSDP2 divides on the card what was moved there whole. Trained weights stay whole until the optimizer has
@@ -30,7 +30,7 @@ def load_terms(setting: Setting, sizes: Sizes) -> list[Term]:
         adapters = 0 if sizes.trains_base else sizes.trained * sizes.trained_bytes
         pieces = whole if sizes.trains_base else units.embeddings or units.block
         if setting.sharding.offload_parameters:  # they go to host memory one by one
-            linears = (each.in_features * each.out_features for each in setting.shape.linears)
+            linears = (each.weight_params for each in setting.shape.linears)
             is_first = sizes.trains_base or units.embeddings
             pieces = (max(matrices(setting)) if is_first else max(linears)) * sizes.weight_bytes
         return [
@@ -41,22 +41,14 @@ def load_terms(setting: Setting, sizes: Sizes) -> list[Term]:
         ]
     weights = weight_terms(setting, sizes)
     if setting.sharding_kind == "zero3" and setting.loads_whole:
-        return max(_divided(setting, sizes), [*weights, *_prepared(setting, sizes)], key=_total)
+        return max(_divided(setting, sizes), [*weights, *_prepared(setting, sizes)], key=total)
     held, name, formula = _taken_over(setting, sizes, whole)
     if name == FLATTENED:  # fp32 masters are parts of it, made when the first copy is gone
         weights = [each for each in weights if each.name != "fp32 masters"]
-    return [*weights, *_term(name, held, formula)]
+    return [*weights, *term(name, held, formula)]
 
 
-def _total(terms: list[Term]) -> int:
-    return sum(each.num_bytes for each in terms)
-
-
-def _term(name: str, num_bytes: float, formula: str) -> list[Term]:
-    return [Term(name=name, num_bytes=int(num_bytes), formula=formula)] if num_bytes >= 1 else []
-
-
-def _divided(setting: Setting, sizes: Sizes) -> list[Term]:
+def _divided(setting: Setting, sizes: Sizes) -> Terms:
     """ZeRO-3 takes one parameter after another to the card, whole, and keeps a piece
     (launcher.backends.zero3_torch: divide). With its weights on a disk the engine moves the model there
     first, and divides it from the embedding on (deepspeed 0.19.8, `_partition_param`).
@@ -65,18 +57,18 @@ def _divided(setting: Setting, sizes: Sizes) -> list[Term]:
         held = weight_terms(setting, sizes)
         pieces = [each for each in held if each.name != "fp32 masters"]
         largest = max(matrices(setting)) * sizes.weight_bytes
-        return [*pieces, *_term("weights before sharding", largest, "the largest parameter")]
+        return [*pieces, *term("weights before sharding", largest, "the largest parameter")]
     adapters = 0 if sizes.trains_base else sizes.trained * sizes.trained_bytes
     whole = setting.shape.num_params * sizes.weight_bytes + adapters
     first = setting.shape.word_embedding_params * sizes.weight_bytes // ranks_of(setting)
     first = 0 if setting.num_ranks < 2 or setting.sharding.offload_parameters else first
     return [
-        *_term("weights before sharding", whole, "P x dtype, and adapters"),
-        *_term("weights", first, "the first parameter's piece"),
+        *term("weights before sharding", whole, "P x dtype, and adapters"),
+        *term("weights", first, "the first parameter's piece"),
     ]
 
 
-def _prepared(setting: Setting, sizes: Sizes) -> list[Term]:
+def _prepared(setting: Setting, sizes: Sizes) -> Terms:
     """Then it makes its bucket and its gradients' partition, and gathers each trained parameter once for a
     hook (stage3.py, `_setup_for_real_optimizer`, `create_reduce_and_remove_grad_hooks`).
     """  # noqa: D205
@@ -85,7 +77,7 @@ def _prepared(setting: Setting, sizes: Sizes) -> list[Term]:
     held += setting.reduce_bucket_elements * gradient_width(setting, sizes)
     largest = max(trained_matrices(setting, sizes), default=0) if setting.num_ranks > 1 else 0
     held += largest * (sizes.weight_bytes if sizes.trains_base else sizes.trained_bytes)
-    return _term("partitioning", held, "gradients / ranks, a bucket, the largest trained parameter")
+    return term("partitioning", held, "gradients / ranks, a bucket, the largest trained parameter")
 
 
 def _taken_over(setting: Setting, sizes: Sizes, whole: int) -> tuple[int, str, str]:
@@ -128,14 +120,14 @@ def _sent(setting: Setting, sizes: Sizes) -> Iterator[int]:
         yield shape.word_embedding_params * sizes.weight_bytes
         yield shape.other_embedding_params * sizes.weight_bytes
     for _ in range(shape.num_layers):
-        yield from (int(each.in_features * each.out_features * width) for each in shape.linears)
+        yield from (int(each.weight_params * width) for each in shape.linears)
         if not is_packed:
             yield (shape.block_params - sizes.block_linear) * sizes.weight_bytes
     if not is_packed:
         yield (shape.head_params + shape.final_norm_params) * sizes.weight_bytes
 
 
-def save_terms(setting: Setting, sizes: Sizes) -> list[Term]:
+def save_terms(setting: Setting, sizes: Sizes) -> Terms:
     """What a save puts on the card: everything at once, or one parameter after another.
 
     The launcher's own takes each trained parameter's weight and both moments, whole and in fp32, while the
@@ -143,28 +135,28 @@ def save_terms(setting: Setting, sizes: Sizes) -> list[Term]:
     """
     if setting.save_gathers and setting.sharding.parameters:
         whole = setting.shape.num_params * sizes.weight_bytes
-        return _term("gathered state", whole, "P x dtype: whole state dict")
+        return term("gathered state", whole, "P x dtype: whole state dict")
     if setting.sharding_kind == "none" or not setting.saves:
         return []
     left, on_the_way = left_bytes(setting, sizes)
     states = [
         *_states_in_hand(setting, sizes),
-        *_term("gathered weights", left, "left by an evaluation"),
+        *term("gathered weights", left, "left by an evaluation"),
         *undivided_terms(setting, sizes),
     ]
     if not setting.sharding.parameters:
         return states
     waited_for = [
-        *_term("gathered weights", left + on_the_way, "left by an evaluation, on the way included"),
+        *term("gathered weights", left + on_the_way, "left by an evaluation, on the way included"),
         *undivided_terms(setting, sizes),
     ]
     one = sizes.weight_bytes * max(matrices(setting))
     one += one // ranks_of(setting) if setting.sharding.offload_parameters else 0
-    weights = _term("gathered parameter", one if gathers(setting) or setting.num_ranks > 1 else 0, "largest")
-    return max(states, waited_for, weights, key=_total)
+    weights = term("gathered parameter", one if gathers(setting) or setting.num_ranks > 1 else 0, "largest")
+    return max(states, waited_for, weights, key=total)
 
 
-def _states_in_hand(setting: Setting, sizes: Sizes) -> list[Term]:
+def _states_in_hand(setting: Setting, sizes: Sizes) -> Terms:
     """A parameter's weight and moments beside the last one's; pieces from host memory come to the card."""
     pieces = (
         1 / ranks_of(setting) if setting.sharding.offload_optimizer and setting.sharding.parameters else 0
@@ -173,4 +165,4 @@ def _states_in_hand(setting: Setting, sizes: Sizes) -> list[Term]:
     for elements in found:
         most = max(most, 3 * (before + elements) + pieces * elements)
         before = elements
-    return _term("gathered parameters", 4 * most, "3 x 4 bytes x two parameters in a row")
+    return term("gathered parameters", 4 * most, "3 x 4 bytes x two parameters in a row")

@@ -2,7 +2,8 @@
 
 from typing import Literal
 
-from launcher.memory.breakdown import Term
+from launcher.memory.breakdown import Terms, term
+from launcher.memory.parameters import experts, pair_matrices
 from launcher.memory.setting import Setting
 from launcher.memory.sizes import Sizes
 from launcher.memory.weights import quantised_bytes
@@ -23,9 +24,7 @@ def whole_of(setting: Setting, sizes: Sizes) -> Gathered:
     shape, least = setting.shape, setting.persistence_elements
     linears = {
         kind: tuple(
-            each.in_features * each.out_features
-            for each in shape.linears
-            if each.kind == kind and each.in_features * each.out_features > least
+            each.weight_params for each in shape.linears if each.kind == kind and each.weight_params > least
         )
         for kind in ("attention", "mlp")
     }
@@ -37,7 +36,7 @@ def whole_of(setting: Setting, sizes: Sizes) -> Gathered:
     model = Followed(
         embeddings=embeddings,
         attention=linears["attention"],
-        mlp=(*linears["mlp"], *_experts(setting)),
+        mlp=(*linears["mlp"], *experts(setting)),
         head=(head,) if head > least else (),
         num_layers=shape.num_layers,
         is_tied=shape.tied and shape.task == "causal_lm",
@@ -53,20 +52,11 @@ def whole_of(setting: Setting, sizes: Sizes) -> Gathered:
     return gathered(model, limits)
 
 
-def _experts(setting: Setting) -> tuple[int, ...]:
-    """All experts of a block are one module's parameters: three matrices."""
-    return (setting.shape.expert_params // 3,) * 3 if setting.shape.expert_params else ()
-
-
 def undivided_elements(setting: Setting) -> int:
     """Of the model's own parameters, those that are too small to be divided: norms and biases."""
     shape, least = setting.shape, setting.persistence_elements
     biases = sum(each.out_features for each in shape.linears if each.bias and each.out_features <= least)
-    small = sum(
-        each.in_features * each.out_features
-        for each in shape.linears
-        if each.in_features * each.out_features <= least
-    )
+    small = sum(each.weight_params for each in shape.linears if each.weight_params <= least)
     other = shape.block_other_params - shape.expert_params
     ends = [shape.final_norm_params, shape.classifier_params, shape.other_embedding_params]
     return shape.num_layers * (biases + small + other) + sum(each for each in ends if each <= least)
@@ -77,14 +67,13 @@ def adapter_elements(setting: Setting) -> tuple[int, int]:
     adapter = setting.adapter
     if adapter is None:
         return 0, 0
-    pairs = [each for each in setting.shape.linears if each.name in adapter.targets] if adapter.rank else []
-    sides = [adapter.rank * side for each in pairs for side in (each.in_features, each.out_features)]
-    big = setting.shape.num_layers * sum(side for side in sides if side > setting.persistence_elements)
+    least = setting.persistence_elements
+    big = setting.shape.num_layers * sum(each for each in pair_matrices(setting) if each > least)
     big = min(big, adapter.num_params)
     return adapter.num_params + adapter.head_copy_params - big, big
 
 
-def zero3_terms(setting: Setting, sizes: Sizes, at: At) -> list[Term]:
+def zero3_terms(setting: Setting, sizes: Sizes, at: At) -> Terms:
     """What is whole on the card at one moment. Adapters that are divided go with the weights around them."""
     if not gathers(setting):
         return []
@@ -98,18 +87,18 @@ def zero3_terms(setting: Setting, sizes: Sizes, at: At) -> list[Term]:
         "end": found.end,
     }[place]
     return [
-        *_term("gathered weights", elements * _width(setting, sizes), "what DeepSpeed's coordinator holds"),
+        *term("gathered weights", elements * _width(setting, sizes), "what DeepSpeed's coordinator holds"),
         *undivided_terms(setting, sizes),
     ]
 
 
-def undivided_terms(setting: Setting, sizes: Sizes) -> list[Term]:
+def undivided_terms(setting: Setting, sizes: Sizes) -> Terms:
     """Parameters below `stage3_param_persistence_threshold` stay whole between steps, beside their pieces."""
     if not gathers(setting):
         return []
     held = undivided_elements(setting) * sizes.weight_bytes
     held += adapter_elements(setting)[0] * sizes.trained_bytes
-    return _term("undivided weights", held, "parameters up to the persistence threshold")
+    return term("undivided weights", held, "parameters up to the persistence threshold")
 
 
 def _width(setting: Setting, sizes: Sizes) -> float:
@@ -125,7 +114,3 @@ def left_bytes(setting: Setting, sizes: Sizes) -> tuple[float, float]:
         return 0, 0
     found, width = whole_of(setting, sizes), _width(setting, sizes)
     return found.left * width, found.on_the_way * width
-
-
-def _term(name: str, num_bytes: float, formula: str) -> list[Term]:
-    return [Term(name=name, num_bytes=int(num_bytes), formula=formula)] if num_bytes >= 1 else []

@@ -15,9 +15,14 @@ class LinearShape:
     kind: Literal["attention", "mlp"]
 
     @property
+    def weight_params(self) -> int:
+        """Elements of the matrix alone."""
+        return self.in_features * self.out_features
+
+    @property
     def num_params(self) -> int:
         """Weight and bias elements."""
-        return self.in_features * self.out_features + (self.out_features if self.bias else 0)
+        return self.weight_params + (self.out_features if self.bias else 0)
 
 
 @dataclass(frozen=True, kw_only=True)

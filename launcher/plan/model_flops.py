@@ -13,7 +13,7 @@ from launcher.models.shape import ModelShape
 
 def product_params(shape: ModelShape) -> int:
     """Weights that each token is multiplied with: blocks, and the head of a language model (tied or not)."""
-    block = sum(each.in_features * each.out_features for each in shape.linears)
+    block = sum(each.weight_params for each in shape.linears)
     head = shape.hidden_size * shape.vocab_size if shape.task == "causal_lm" else 0
     return shape.num_layers * block + head
 
