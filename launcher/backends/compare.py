@@ -88,9 +88,9 @@ def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def ds_facts(config: Mapping[str, Any], num_ranks: int) -> dict[str, Any]:
     """The recipe's facts that a DeepSpeed JSON states by hand: recipe key to value, `auto` left out."""
-    facts = {key: _dig(config, path) for path, key in _DS_FACTS.items()}
+    facts = {key: dig(config, path) for path, key in _DS_FACTS.items()}
     facts["training.global_batch_size"] = _global_batch(config, num_ranks)
-    betas = _dig(config, "optimizer.params.betas")
+    betas = dig(config, "optimizer.params.betas")
     if isinstance(betas, Sequence) and not isinstance(betas, str) and len(betas) == 2:
         facts |= {"training.adam_beta1": betas[0], "training.adam_beta2": betas[1]}
     facts["training.precision"] = _precision(config)
@@ -102,8 +102,8 @@ def backend_facts(config: Mapping[str, Any], recipe: Options) -> dict[str, Any]:
     options: Options | None = getattr(recipe, "backend", None)
     if options is None:
         return {}
-    facts = {name: _dig(config, f"zero_optimization.{name}") for name in type(options).model_fields}
-    stated = [_dig(config, f"zero_optimization.{block}.nvme_path") for block in OFFLOAD_BLOCKS]
+    facts = {name: dig(config, f"zero_optimization.{name}") for name in type(options).model_fields}
+    stated = [dig(config, f"zero_optimization.{block}.nvme_path") for block in OFFLOAD_BLOCKS]
     places = [place for place in stated if place is not None]
     if "nvme_path" in facts and places and all(place == places[0] for place in places):
         facts["nvme_path"] = places[0]
@@ -122,14 +122,15 @@ def _global_batch(config: Mapping[str, Any], num_ranks: int) -> Any:
 
 
 def _precision(config: Mapping[str, Any]) -> str | None:
-    enabled = {block: normal(_dig(config, f"{block}.enabled")) for block in ("bf16", "fp16")}
+    enabled = {block: normal(dig(config, f"{block}.enabled")) for block in ("bf16", "fp16")}
     for block, value in enabled.items():
         if value in (True, "true"):
             return block
     return "fp32" if all(value in (False, "false") for value in enabled.values()) else None
 
 
-def _dig(config: Any, path: str) -> Any:
+def dig(config: Any, path: str) -> Any:
+    """The value at a dotted path, None where there is none."""
     for name in path.split("."):
         config = config.get(name) if isinstance(config, Mapping) else None
     return config

@@ -9,6 +9,7 @@ import copy
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from launcher.backends.compare import dig
 from launcher.errors import Problem
 from launcher.registry import nearest
 
@@ -265,10 +266,3 @@ def without_effect(config: Mapping[str, Any], stage: int) -> Iterator[str]:
         idle = [name for name in zero if str(name).startswith("stage3_")]
         if idle:
             yield f"{', '.join(idle)}: without effect, the stage is {stage}"
-
-
-def dig(config: Any, path: str) -> Any:
-    """The value at a dotted path, None where there is none."""
-    for name in path.split("."):
-        config = config.get(name) if isinstance(config, Mapping) else None
-    return config

@@ -7,6 +7,7 @@ from typing import Any
 
 from launcher.backends.file_kind import meant_for, why_no_json
 from launcher.errors import BadValue, Problem, RecipeError
+from launcher.twice import key_twice
 
 MAX_FILE_BYTES = 2**20
 
@@ -66,12 +67,9 @@ class _TwiceError(Exception):
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    seen: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in seen:
-            raise _TwiceError(key)
-        seen[key] = value
-    return seen
+    if (twice := key_twice(pairs)) is not None:
+        raise _TwiceError(twice)
+    return dict(pairs)
 
 
 def unreadable(where: str, what: str, detail: str) -> RecipeError:

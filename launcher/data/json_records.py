@@ -8,6 +8,7 @@ from typing import Any
 
 from launcher.data.findings import excerpt
 from launcher.errors import Problem
+from launcher.twice import key_twice
 
 RIGHT = "an array of objects, or one object a line"
 BLANK = " \t\r\n"
@@ -27,8 +28,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object, each of whose keys stands there once: of two values one would be lost unseen."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise NotJson(f"the key '{next(key for key in keys if keys.count(key) > 1)}' stands there twice")
+        raise NotJson(f"the key '{key_twice(pairs)}' stands there twice")
     return found
 
 

@@ -5,23 +5,13 @@ huggingface_hub 1, safetensors 0.5 to 0.8, DeepSpeed 0.19. Ranks, ports and data
 """
 
 import re
-from dataclasses import dataclass
 
 from launcher.errors import Problem
+from launcher.process.symptoms import Symptom, recognise
 
 
-@dataclass(frozen=True, kw_only=True)
-class KnownError:
-    """A pattern of the error's type and text; what it means, what is right, what to type."""
-
-    pattern: "re.Pattern[str]"
-    what: str
-    right: str
-    type: str
-
-
-def _known(pattern: str, what: str, right: str, typed: str) -> KnownError:
-    return KnownError(pattern=re.compile(pattern, re.IGNORECASE), what=what, right=right, type=typed)
+def _known(pattern: str, what: str, right: str, typed: str) -> Symptom:
+    return Symptom(pattern=re.compile(pattern, re.IGNORECASE), what=what, right=right, type=typed)
 
 
 KNOWN = (
@@ -254,9 +244,7 @@ def advice(error: BaseException) -> Problem | None:
     while inner is not None and inner not in seen and len(seen) < 10:
         seen.append(inner)
         text = f"{type(inner).__name__}: {inner}"[:20_000]
-        found = next((known for known in KNOWN if known.pattern.search(text)), None)
-        if found is not None:
-            said = " ".join(text.split())[:160]
-            return Problem(what=f"{found.what} ({said})", right=found.right, type=found.type)
+        if (found := recognise(text, KNOWN)) is not None:
+            return found.saying(text)
         inner = inner.__cause__ or inner.__context__
     return None

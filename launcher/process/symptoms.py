@@ -4,6 +4,7 @@ Formats: torch 2.13 (c10d, NCCL's watchdog, gloo, DataLoader), DeepSpeed 0.19. E
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from launcher.errors import Problem
@@ -30,6 +31,10 @@ class Symptom:
         said = text[match.start() :] if match else ""
         if "Original Traceback" in said:  # a worker's own: its last line is the error
             said = said.strip().rpartition("\n")[2]
+        return self.saying(said)
+
+    def saying(self, said: str) -> Problem:
+        """The finding, with the beginning of these words in brackets."""
         said = " ".join(said.split())[:160]
         return Problem(what=f"{self.what} ({said})" if said else self.what, right=self.right, type=self.type)
 
@@ -89,9 +94,9 @@ SYMPTOMS = (
 )
 
 
-def recognise(text: str) -> Symptom | None:
+def recognise(text: str, known: Sequence[Symptom] = SYMPTOMS) -> Symptom | None:
     """The first symptom that the text shows."""
-    return next((symptom for symptom in SYMPTOMS if symptom.pattern.search(text)), None)
+    return next((symptom for symptom in known if symptom.pattern.search(text)), None)
 
 
 @dataclass

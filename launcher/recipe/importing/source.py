@@ -14,6 +14,7 @@ from launcher.recipe.document import compose_value, read_text
 from launcher.recipe.importing.python_file import read_calls
 from launcher.recipe.importing.shell import Command, commands_in, read_words
 from launcher.recipe.provenance import shown
+from launcher.twice import key_twice
 
 _READ = (".json", ".yaml", ".yml", ".sh", ".py", ".ipynb")
 
@@ -121,9 +122,7 @@ def _literal(path: Path, text: str, line: str) -> Source:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    keys = [key for key, _ in pairs]
-    if len(set(keys)) < len(keys):
-        twice = next(key for key in keys if keys.count(key) > 1)
+    if (twice := key_twice(pairs)) is not None:
         raise BadValue(
             Problem(
                 what=f"the key '{twice}' stands twice", right="each key once", type="remove one of the two"
