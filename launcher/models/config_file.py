@@ -125,24 +125,18 @@ def _not_found(options: ModelOptions, folder: Path | None, *, ask_hub: bool) -> 
     else:
         asked = "and the hub does not answer" if ask_hub else "and the hub was not asked"
         said = f"'{name}' is no folder, not in the hub's cache, not in the catalogue, {asked}"
-    near = catalogue.nearest_names(name)
     right, typed = what_it_is(folder) if folder is not None and folder.is_dir() else ("", "")
-    if typed:
-        return CannotTell(
-            Problem(
-                where="model.model_name_or_path",
-                what=f"the size of the model is not known: {said}",
-                right=right,
-                type=typed,
-            )
-        )
+    if not typed:
+        near = catalogue.nearest_names(name)
+        right = "a folder with the model's config.json (weights are not needed)"
+        right += f"; known models of a like name: {', '.join(near)}" if near else ""
+        typed = f"model.model_name_or_path={near[0] if near else '<folder that holds config.json>'}"
+        typed += "" if folder is not None or ask_hub else ", or --ask-hub"
     return CannotTell(
         Problem(
             where="model.model_name_or_path",
             what=f"the size of the model is not known: {said}",
-            right="a folder with the model's config.json (weights are not needed)"
-            + (f"; known models of a like name: {', '.join(near)}" if near else ""),
-            type=f"model.model_name_or_path={near[0] if near else '<folder that holds config.json>'}"
-            + ("" if folder is not None or ask_hub else ", or --ask-hub"),
+            right=right,
+            type=typed,
         )
     )

@@ -107,7 +107,7 @@ class StepRecord:
     learning_rate: float
     epoch: float
     is_logged: bool
-    handed_s: float = 0.0
+    handed_s: float
     stop_asked: bool = False
 
 

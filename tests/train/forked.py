@@ -84,23 +84,19 @@ def counted(folder: Path, into: Path) -> Callable[[], None]:
 def killed_at(folder: Path, number: int) -> Callable[[], None]:
     """Kill -9 right before the change of that number in `folder`."""
 
-    def start() -> None:
-        left = number
-
-        def count_down() -> None:
-            nonlocal left
-            left -= 1
-            if left == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-        _at_changes(folder, count_down)
-
-    return start
+    return _at_change(folder, number, lambda: os.kill(os.getpid(), signal.SIGKILL))
 
 
 def ended_after(folder: Path, number: int, after_s: float) -> Callable[[], None]:
     """End it so long after the change of that number in `folder`, in whatever it is at: by SIGALRM."""
 
+    # Nobody handles the signal: it ends the process.
+    return _at_change(folder, number, lambda: signal.setitimer(signal.ITIMER_REAL, after_s))
+
+
+def _at_change(folder: Path, number: int, act: Callable[[], object]) -> Callable[[], None]:
+    """Act right before the change of that number in `folder`."""
+
     def start() -> None:
         left = number
 
@@ -108,7 +104,7 @@ def ended_after(folder: Path, number: int, after_s: float) -> Callable[[], None]
             nonlocal left
             left -= 1
             if left == 0:
-                signal.setitimer(signal.ITIMER_REAL, after_s)  # nobody handles it: it ends the process
+                act()
 
         _at_changes(folder, count_down)
 

@@ -30,6 +30,7 @@ def record(step: int, *, skipped: bool = True, **changes: Any) -> StepRecord:
         "learning_rate": 1e-3,
         "epoch": 0.1,
         "is_logged": True,
+        "handed_s": 0.0,
     }
     return StepRecord(step=step, skipped=skipped, **(values | changes))
 
